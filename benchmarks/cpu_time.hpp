@@ -1,7 +1,7 @@
 #ifndef GOODPUT_BENCHMARKS_CPU_TIME_HPP
 #define GOODPUT_BENCHMARKS_CPU_TIME_HPP
 
-// How long a call takes, in CPU time of this process: other work on the machine does not count as waiting.
+// Measures a call in CPU time of this process, so that other work on the machine does not count.
 
 #include <algorithm>
 #include <ctime>
@@ -15,7 +15,7 @@ inline double cpu_milliseconds() {
     return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-/// The CPU time of one call.
+/// Returns the CPU time of one call.
 template <class Call>
 double milliseconds_of(Call&& call) {
     const double begin = cpu_milliseconds();
@@ -23,7 +23,7 @@ double milliseconds_of(Call&& call) {
     return cpu_milliseconds() - begin;
 }
 
-/// The least of three calls, each after its `prepare`; a call of 50 ms or more is made once.
+/// Returns the least of three calls, each after its `prepare`. A call of 50 ms or more is made once.
 template <class Prepare, class Call>
 double least_milliseconds(Prepare prepare, Call call) {
     prepare();

@@ -1,9 +1,9 @@
-"""A wheel with the shared library in it, which one of a machine's kind can install without a compiler:
+"""Builds a wheel that contains the shared library, and that machines of the same kind can install without a compiler:
 
     python3 -m pip wheel --no-build-isolation --no-index --no-deps --wheel-dir build/python ./python
 
-GOODPUT_LIBRARY names a libgoodput_c that is built already; without it CMake builds one, which needs what the library's
-headers need (docs/install.md). Nothing is fetched.
+GOODPUT_LIBRARY names a libgoodput_c that is already built. Without it, CMake builds one, which needs the same as the
+library's headers (docs/install.md). Nothing is downloaded.
 """
 
 import glob
@@ -21,11 +21,11 @@ except ImportError:  # before setuptools 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(ROOT, "build", "wheel")  # nothing is written beside the sources
+BUILD = os.path.join(ROOT, "build", "wheel")  # nothing is written next to the sources
 
 
 def built_library(folder):
-    """The library that CMake builds in a folder."""
+    """Returns the library that CMake builds in a folder."""
     switches = [f"-DGOODPUT_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "BENCHMARKS")]
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DGOODPUT_BUILD_COMPILED=ON",
                     *switches], check=True)
@@ -35,10 +35,11 @@ def built_library(folder):
 
 
 class BuildWithLibrary(build_py):
-    """Puts the library beside the modules, under the name that the package looks for, and what belongs to it."""
+    """Copies the library next to the modules, under the name that the package looks for, with the files that belong to
+    it."""
 
     def run(self):
-        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # remains of an earlier build
         super().run()
         library = os.path.realpath(os.environ.get("GOODPUT_LIBRARY") or built_library(os.path.join(BUILD, "library")))
         package = os.path.join(self.build_lib, "goodput")
@@ -49,14 +50,14 @@ class BuildWithLibrary(build_py):
 
 
 class WheelOfThisMachine(bdist_wheel):
-    """For any Python 3."""
+    """A wheel for any Python 3."""
 
     def get_tag(self):
         return ("py3", "none", super().get_tag()[2])
 
 
 class WithLibrary(Distribution):
-    """No package of Python alone."""
+    """A package that is not Python alone."""
 
     def has_ext_modules(self):
         return True

@@ -1,5 +1,5 @@
-// Formulas of availability against a simulation event by event, and best intervals against brute force and
-// the square-root rule.
+// Compares formulas of availability with a simulation event by event, and best intervals with brute force
+// and the square-root rule.
 //
 //     availability_check [CASES]            1,000 cases
 //     availability_check --curves           useful share over interval of a few mechanisms, for the picture

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Is what the agent of a real training measures, decides and keeps right? The measures of docs/figures.md.
+"""Tests whether what the agent of a real training measures, decides and keeps is right. The measures of
+docs/figures.md.
 
 usage: check_agent.py [--program build/training/examples/training/goodput-training] MEASURE...
 
@@ -22,7 +23,7 @@ TRANSFORMER = ["--network", "transformer", "--initial-batch", 16]
 
 
 def run(program, *words, processes=1):
-    """What the program printed last, by name; its whole output as well."""
+    """Returns what the program printed last, by name, and its whole output."""
     command = [program] + [str(word) for word in words]
     if processes > 1:
         command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(processes)] + command
@@ -37,7 +38,7 @@ def run(program, *words, processes=1):
 
 
 def logged(program, *words, processes=1):
-    """The run's log: a dict of numbers a line, None where a field is empty."""
+    """Returns the run's log: a dict of numbers per line, None for an empty field."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "log.csv")
         run(program, *words, "--log", path, processes=processes)
@@ -47,18 +48,18 @@ def logged(program, *words, processes=1):
 
 
 def apart(first, second):
-    """Relative distance, the same for too large and too small."""
+    """Returns the relative distance, which is the same for too large and too small."""
     return math.exp(abs(math.log(first / second))) - 1 if first > 0 and second > 0 else math.inf
 
 
 def chosen(cases, arguments):
-    """The cases of the network asked for."""
+    """Returns the cases of the network that the caller asked for."""
     return [case for case in cases if arguments.network is None or case[0].startswith(arguments.network)]
 
 
 def noise(program, arguments):
-    """Noise scale at 20 checkpoints: measured against exact, at that moment and averaged as the measured one is."""
-    settings = ((0.999, 8), (0.996, 8), (0.999, 1), (0.999, 0))  # smoothing, and a step in so many in two halves
+    """Noise scale at 20 checkpoints: measured against exact, both at that moment and averaged like the measured one."""
+    settings = ((0.999, 8), (0.996, 8), (0.999, 1), (0.999, 0))  # smoothing, and how often a step is halved
     cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200]),
              ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000]),
              ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000]),
@@ -95,7 +96,7 @@ def time_to_target(program, arguments):
     for name, words, batches in chosen(cases, arguments):
         choices = [("by goodput", 8)] + [(batch, split) for batch in batches for split in (8, 0)]
         seconds = {choice: [] for choice in choices}
-        for seed in range(1, seeds + 1):  # one after the other, so that what else runs here hits all of them alike
+        for seed in range(1, seeds + 1):  # in turn, so that other work on the machine affects all of them alike
             for batch, split in choices:
                 fixed = [] if batch == "by goodput" else ["--fixed-batch", batch]
                 result = run(program, *words, "--processor-time", "--seed", seed, "--split-every", split,
@@ -112,7 +113,8 @@ def time_to_target(program, arguments):
 
 
 def resume(program, arguments):
-    """Loss after a stop halfway and a start on another number of processes, against uninterrupted runs on either."""
+    """Loss after a stop halfway and a restart on another number of processes, compared with uninterrupted runs on
+    either."""
     cases = [("cnn, batch 32", CNN + ["--fixed-batch", 32], 12800), ("cnn, by goodput", CNN, 12800),
              ("transformer, batch 32", TRANSFORMER + ["--fixed-batch", 32], 32000),
              ("transformer, by goodput", TRANSFORMER, 32000)]
@@ -142,7 +144,7 @@ def resume(program, arguments):
 
 
 def efficiency(program, arguments):
-    """Epochs to a target accuracy by batch size, against what the noise scale predicts."""
+    """Epochs to a target accuracy by batch size, compared with what the noise scale predicts."""
     cases = [("cnn", CNN, 0.97, 8), ("transformer", TRANSFORMER, 0.95, 16)]
     for name, words, target, initial in chosen(cases, arguments):
         seeds, table, errors = arguments.seeds, {}, {"along": [], "before": []}
@@ -179,10 +181,10 @@ def efficiency(program, arguments):
 
 
 def steps(program, arguments):
-    """Step times in processor time: fitted to half of (processes, batch) pairs, asked for the rest."""
+    """Step times in processor time: fitted to half of the (processes, batch) pairs, predicted for the others."""
     for name, network in chosen([("cnn", CNN[:2]), ("transformer", TRANSFORMER[:2])], arguments):
         runs = {}
-        for _ in range(3):  # the pairs in turns, so that what else runs here hits all of them alike
+        for _ in range(3):  # the pairs in turn, so that other work on the machine affects all of them alike
             for processes in (1, 2):
                 for atomic in (4, 8, 16, 32, 64, 128):
                     result = run(program, *network, "--initial-batch", 4, "--fixed-batch", atomic * processes,
@@ -212,8 +214,8 @@ def steps(program, arguments):
 
 
 def overhead(program, _):
-    """What measuring and deciding costs of a step with 10 million parameters, by default: calls of the agent, and steps
-    in two halves."""
+    """Share of a step with 10 million parameters that measuring and deciding take by default: calls of the agent, and
+    halved steps."""
     shares = []
     for _ in range(3):
         result = run(program, "--network", "wide", "--initial-batch", 32, "--fixed-batch", 32, "--most-steps", 120,
@@ -236,8 +238,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/training/examples/training/goodput-training")
     parser.add_argument("--goodput", default="build/release/examples/goodput")
-    parser.add_argument("--network", choices=("cnn", "transformer"), help="only this one")
-    parser.add_argument("--seeds", type=int, default=5, help="of time, resume and efficiency")
+    parser.add_argument("--network", choices=("cnn", "transformer"), help="test only this network")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds for time, resume and efficiency")
     parser.add_argument("measures", nargs="+", choices=MEASURES, metavar="MEASURE")
     arguments = parser.parse_args()
     for measure in arguments.measures:

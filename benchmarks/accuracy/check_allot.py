@@ -12,7 +12,7 @@ import sys
 
 
 def faults_of(problem, answer):
-    """What is wrong with an answer, and how far its value lies below the reference, relative."""
+    """Returns what is wrong with an answer, and how far its value lies below the reference, relative."""
     left, value, faults = list(problem["capacity"]), 0.0, []
     for job, choice in zip(problem["jobs"], answer["choice"]):
         if choice is None:

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Does the noise that an agent measures in a training with a small batch say how many more examples larger batches need?
+"""Tests whether the noise that an agent measures with a small batch predicts how many more examples larger batches
+need.
 
 usage: GOODPUT_LIBRARY=... PYTHONPATH=python check_efficiency.py DATA/h100 [--kind gpt] [--targets 1.6,1.1]
            [--parameters 7600000]
 
 Reads recorded trainings at several batch sizes (efficiency_curves.csv) and the norms of their gradients
-(efficiency_noise.csv). At each batch, the best of all recorded rates counts. Efficiency of a batch: examples to the target
-loss at the smallest batch over those at this batch. An agent gets the norms of the small-batch run step by step, and is
-asked for its noise scale when that run reaches the target, with norms in Adam's metric and with plain ones. Also prints
-what averages over the whole run so far would say. Exits with 1 if an agent with Adam's metric is more than 20 % off.
+(efficiency_noise.csv). For each batch, the best of all recorded rates counts. The efficiency of a batch is the number
+of examples to the target loss at the smallest batch divided by that number at this batch. An agent gets the norms of
+the small-batch run step by step, and is asked for its noise scale when that run reaches the target, with norms in
+Adam's metric and with plain ones. Also prints what averages over the whole run so far would give. Exits with 1 if an
+agent with Adam's metric is more than 20 % off.
 """
 import argparse
 import collections
@@ -21,7 +23,7 @@ import goodput
 
 
 def runs_of(path, fields, kind):
-    """Rows of each run by (batch, rate, rule, seed), as numbers."""
+    """Returns the rows of each run by (batch, rate, rule, seed), as numbers."""
     runs = collections.defaultdict(list)
     with open(path, encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -32,7 +34,7 @@ def runs_of(path, fields, kind):
 
 
 def examples_to(target, curve):
-    """Examples at which a loss is first reached, between evaluations by interpolation."""
+    """Returns the number of examples at which a loss is first reached, interpolated between evaluations."""
     for (before, loss_before), (after, loss) in zip(curve, curve[1:]):
         if loss <= target:
             return before + (loss_before - target) / (loss_before - loss) * (after - before)
@@ -40,7 +42,8 @@ def examples_to(target, curve):
 
 
 def measured_noise(norms, batch, until, parameters, adam):
-    """The agent's noise scale in examples after `until` examples of the run, and that of plain means over all of it."""
+    """Returns the agent's noise scale in examples after `until` examples, and the one from plain means over all of
+    it."""
     agent = goodput.Agent(parameters=parameters, initial_batch=batch, max_batch=batch, optimizer="adam" if adam else "sgd",
                           measure_every=int(norms[1][0] - norms[0][0]))
     agent.hold("gpu", 2)

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Do jobs complete sooner where policies and checkpoints know how often nodes fail?
+"""Tests whether jobs complete sooner if policies and checkpoints know how often nodes fail.
 
 usage: check_interruptions.py PROGRAM DATA/sia [--policy goodput] [--hours 12,24,48] [--seeds 5] [--load 1]
            [--workloads saturn/workload-1,philly/workload-1]
 
-Replays traces while each node fails once in so many hours on average. Prints the average completion time
-over its value with checkpoints every 30 minutes and a policy that knows nothing, as geometric means over the seeds with
-their standard error; the same over its value with the same checkpoints and such a policy (unaware); and the useful
+Replays traces in which each node fails on average once in the hours given. Prints the average completion time
+relative to that with checkpoints every 30 minutes and a policy that ignores failures, as geometric means over the
+seeds with standard errors; the same relative to the same checkpoints with such a policy (unaware); and the useful
 part of the GPU time. Three more rows tell what to expect:
 
-    placebo   as chosen and ignored, but the policy's power p is another by up to 0.02, which changes values of one size
-              against the next by as little as availability does: how a trace reacts to any change
+    placebo   as chosen and ignored, but the policy's power p changes by up to 0.02, which shifts values of neighbouring
+              sizes as little as availability does: shows how a trace reacts to any change
     free      checkpoints that cost nothing, every ten seconds: no choice of checkpoints and sizes gains more
     none      no failures at all
 
-Exits with 1 if chosen checkpoints with availability in the values are slower than fixed ones and a policy that knows
-nothing by more than two standard errors.
+Exits with 1 if chosen checkpoints with availability in the values are slower than fixed ones with a policy that
+ignores failures, by more than two standard errors.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ def replay(arguments, workload, hours, seed, checkpoints, availability):
 
 
 def ratio_of(results, base):
-    """Geometric mean of the average completion times over those of `base`, and its standard error, as logarithms."""
+    """Returns the log of the geometric mean of completion times relative to `base`, and its standard error."""
     logs = [math.log(one["average_jct_h"] / other["average_jct_h"]) for one, other in zip(results, base)]
     return statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0
 

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""Measures `goodput parallel` on what Sailor published: whether stored plans score what its simulator says, and how good
-our plans are beside its own and its rivals', and how soon they are found. Exits 1 if a score differs by more than 1e-6,
-if a plan of ours does not score what it was answered with, or if one is worse than Sailor's.
+"""Measures `goodput parallel` on Sailor's published data: whether stored plans score what its simulator says, how
+good our plans are compared with its own and its rivals', and how soon they are found. Exits with 1 if a score differs
+by more than 1e-6, if a plan of ours does not score what the answer said, or if one is worse than Sailor's.
 
 usage: check_parallel.py PROGRAM DATA [--deadline-ms N] [--repeat N] [--match TEXT] [--many]
 
-PROGRAM is `goodput`; DATA holds sailor/. `bound`: nothing is better than that within the model; `gap`: between it and
-ours; `ms`: the fastest of N searches (of one, where it takes more than a second); `Sailor`, `rival`: what its stored plan
-and the best of the others' come to, with the seconds of the search. Of plans that the simulator scores but that nobody
-could run (stages of unequal replicas) none counts as a rival's. --match TEXT asks only for cases with that in their name. --many asks nothing else than 360 questions for plans of one
-or two GPU types in one zone, gap 0, and prints how many are proven and how long they take.
+PROGRAM is `goodput`; DATA contains sailor/. `bound`: no plan is better than this within the model; `gap`: distance
+between the bound and ours; `ms`: the fastest of N searches (of one if it takes more than a second); `Sailor`, `rival`:
+the score of its stored plan and of the best rival's, with the seconds of the search. Rivals' plans that the simulator
+scores but that cannot be run (stages of unequal replicas) do not count. --match TEXT asks only cases with TEXT in their
+name. --many instead asks 360 questions for plans of one or two GPU types in one zone at gap 0, and prints how many are
+proven and how long they take.
 """
 import argparse
 import csv
@@ -25,7 +26,7 @@ ZONE = "us-central1-a"
 
 
 class Planner:
-    """The program, asked line by line."""
+    """A running program that is asked line by line."""
 
     def __init__(self, program, profiles):
         self.process = subprocess.Popen([program, "parallel", "--profiles", str(profiles)], text=True,
@@ -45,7 +46,7 @@ def read_json(path):
 
 
 def stored_plan(entry, global_batch):
-    """A stored plan as the program takes it; replicas that follow each other and are alike make a group."""
+    """Returns a stored plan in the program's form. Equal neighbouring replicas form a group."""
     pipeline, = entry["plan"]["pipelines"]
     stages = []
     for layers, replicas in zip(pipeline["layers_per_stage"], pipeline["tmp_stages"]):
@@ -57,7 +58,8 @@ def stored_plan(entry, global_batch):
 
 
 def gpus_of(pools):
-    """GPUs by zone and type from {"A100-40_us-central1-a": 32, ...}; without a zone they are in the first."""
+    """Returns GPUs by zone and type from {"A100-40_us-central1-a": 32, ...}. Types without a zone go to the first
+    one."""
     gpus = {}
     for pool, count in pools.items():
         gpu_type, _, zone = pool.partition("_")
@@ -67,8 +69,8 @@ def gpus_of(pools):
 
 
 def check_scores(planner, sailor, opt_batch):
-    """Scores of all stored plans beside the simulator's; returns the results by folder, GPUs and system, and whether all
-    agree."""
+    """Scores all stored plans and compares with the simulator's scores. Returns the results by folder, GPUs and
+    system, and whether all agree."""
     results, worst, scored = {}, 0, 0
     for path in sorted((sailor / "results").glob("*/*.json")):
         system = path.stem.split("_")[0]
@@ -95,7 +97,7 @@ def check_scores(planner, sailor, opt_batch):
 
 
 def quality_cases(sailor, results):
-    """Name, question, result of Sailor and of each rival."""
+    """Yields name, question, Sailor's result and each rival's."""
     models = []
     for name in ("opt_350", "neo27"):
         path, = (sailor / "configs").glob(f"training_config_*{name}.json")
@@ -128,7 +130,7 @@ def quality_cases(sailor, results):
 
 
 def gpus_text(gpus):
-    """128 A100-40 + 128 V100-16, with the number of zones where there are several."""
+    """Returns text such as 128 A100-40 + 128 V100-16, with the number of zones if there are several."""
     counts = {}
     for zone in gpus.values():
         for gpu_type, count in zone.items():
@@ -138,7 +140,7 @@ def gpus_text(gpus):
 
 
 def time_cases():
-    """Name, question, limit in ms, seconds that Sailor was published with."""
+    """Yields name, question, limit in ms, and the seconds that Sailor published."""
     def ask(gpus, gap):
         return {"model": "OPT-350", "global_batch": 1024, "gpus": gpus, "objective": "throughput", "gap": gap}
     zones = [f"us-central1-{letter}" for letter in "abcf"] + ["us-west1-b"]
@@ -154,7 +156,7 @@ def time_cases():
 
 
 def many_cases():
-    """Two models, five batches, 8 to 512 GPUs of one or two types in a zone."""
+    """Yields cases of two models, five batches, and 8 to 512 GPUs of one or two types in a zone."""
     single = [{gpu_type: count} for count in (8, 16, 32, 64, 100, 128, 256, 384, 512) for gpu_type in ("A100-40", "V100-16")]
     pairs = [{"A100-40": a100, "V100-16": v100} for a100, v100 in (
         (4, 4), (8, 8), (8, 24), (16, 16), (16, 48), (24, 40), (32, 32), (32, 96), (48, 16), (64, 64), (96, 32), (80, 240),
@@ -165,7 +167,7 @@ def many_cases():
 
 
 def ask_many(planner, arguments):
-    """Asks all of many_cases() and prints what is not proven and what takes longest."""
+    """Asks all of many_cases(). Prints what is not proven and what takes longest."""
     taken = []
     for name, question in many_cases():
         if arguments.match in name:
@@ -181,7 +183,7 @@ def ask_many(planner, arguments):
 
 
 def search(planner, question, arguments):
-    """The answer, with the least milliseconds of several searches."""
+    """Returns the answer with the least milliseconds of several searches."""
     question = dict(question, deadline_ms=arguments.deadline_ms)
     answer = planner.ask(question)
     for _ in range(arguments.repeat - 1):
@@ -192,7 +194,7 @@ def search(planner, question, arguments):
 
 
 def problem_of(planner, question, answer):
-    """What is wrong with an answer by its own plan, or nothing."""
+    """Returns what is wrong with an answer according to its own plan, or None."""
     if answer["plan"] is None:
         return None
     again = planner.ask({"model": question["model"], "plan": answer["plan"], "gpus": question["gpus"]})
@@ -208,7 +210,7 @@ def problem_of(planner, question, answer):
 
 
 def columns(answer):
-    """Ours, bound, gap and ms as text."""
+    """Returns our value, bound, gap and ms as text."""
     def number(name, form):
         return "-" if answer[name] is None else format(answer[name], form)
     gap = "-" if answer["gap"] is None else f"{answer['gap']:.2%}"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Has `goodput allot --proof` write certificates of published problems, and checks each of them.
+"""Runs `goodput allot --proof` on published problems to write certificates, and checks each of them.
 
 usage: check_proofs.py PROGRAM FOLDER [--gap GAP] [--deadline-ms MS] [--viprchk PATH] [--only NAME]
 
-FOLDER has *.jsonl.gz with one problem a line, or instances.csv and the files that it names (columns name, kind, what;
-kind gap: generalised assignment in the layout of OR-Library, kind mmkp). PATH is viprchk of github.com/scipopt/vipr,
-which then has to accept each certificate, too. For each file: problems, answers that are proven, certificates that prove
-as much as the answer says, certificates that are accepted, nodes, bytes, milliseconds that the solver and the writer took,
-and the writer's time as a multiple of that of `goodput allot` (its input and output included).
+FOLDER contains *.jsonl.gz with one problem per line, or instances.csv and the files that it names (columns name,
+kind, what; kind gap: generalised assignment in the layout of OR-Library, kind mmkp). PATH is viprchk of
+github.com/scipopt/vipr, which must then accept each certificate, too. Prints for each file: problems, proven answers,
+certificates that prove as much as the answer says, accepted certificates, nodes, bytes, milliseconds that the solver
+and the writer took, and the writer's time as a multiple of that of `goodput allot` (including its input and output).
 """
 import argparse
 import csv
@@ -47,7 +47,7 @@ def read_choices(text):
 
 
 def problems_of(folder, only):
-    """(name, problems) of each file."""
+    """Yields (name, problems) of each file."""
     for path in sorted(folder.glob("*.jsonl.gz")):
         if only in path.name:
             with gzip.open(path, "rt") as lines:
@@ -61,7 +61,7 @@ def problems_of(folder, only):
 
 
 def run(program, problems, options):
-    """The answers, and how many milliseconds they took altogether."""
+    """Returns the answers, and the milliseconds that they took altogether."""
     lines = "".join(json.dumps(problem) + "\n" for problem in problems)
     start = time.monotonic()
     out = subprocess.run([program, "allot", *options], input=lines, capture_output=True, text=True, check=True).stdout

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""What renting nodes costs, and how long jobs take, beside a fixed cluster and Pollux's band of utility.
+"""Measures what renting nodes costs and how long jobs take, compared with a fixed cluster and Pollux's band of utility.
 
 usage: check_renting.py PROGRAM DATA/sia [--workload saturn/workload-1] [--load 1] [--worth 1,2,5,10,15,20,40]
        [--times 4] [--spot] [--jsonl FILE]
 
 Prints a table: the fixed cluster of 6 x 4 T4 (aws), 2 x 8 A100 (dgx-ext) and 3 x 8 2080 Ti (rtx) rented all the time,
-Pollux's band, and ours for each worth of an hour, with at most four times the nodes of the fixed cluster (--times).
-Every node takes 3 minutes to start and is paid by the minute. Prices an hour: g4dn.12xlarge 3.912 and p4d.24xlarge 32.77 dollars, on
-demand in us-east-1 (2023); 2080 Ti are not to be had there: 6.40 a node is assumed.
+Pollux's band, and our policy for each worth of an hour, with at most four times the nodes of the fixed cluster
+(--times). Every node takes 3 minutes to start and is paid by the minute. Prices per hour: g4dn.12xlarge 3.912 and
+p4d.24xlarge 32.77 dollars, on demand in us-east-1 (2023). 2080 Ti are not offered there, so 6.40 per node is assumed.
 
---spot: instead, all on demand, all spot, and both, for each worth. There are no more spot nodes than those of the
-fixed cluster (assumed: spot is scarce). They cost a third (assumed) and are taken back
-once in 8 hours on average (assumed), and come back after 10 minutes. Exits with 1 if ours at the default worth is
-slower than the fixed cluster, or dearer than two thirds of it.
+--spot instead compares all on demand, all spot, and both, for each worth. There are at most as many spot nodes as
+nodes in the fixed cluster (assumed: spot is scarce). They cost a third (assumed), are taken back once in 8 hours on
+average (assumed), and return after 10 minutes. Exits with 1 if our policy at the default worth is slower than the
+fixed cluster, or costs more than two thirds of it.
 """
 import argparse
 import json

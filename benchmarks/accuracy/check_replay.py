@@ -7,15 +7,15 @@ usage: check_replay.py PROGRAM DATA [--seeds N] [--processes N] [--options ...]
 PROGRAM is `goodput`; DATA holds workloads/, profiles/ and reference/, as published with Sia. What follows
 --options goes to the program.
 
-Choices of Sia's policy are rarely unique (a new job is worth the same on every GPU type), so two replays by
-the same rules differ, by 1.6 % in the average completion time of 160 jobs. So every trace is replayed with
-many seeds that break ties otherwise, and means are compared: with one run of the public simulator
-(`simulator`), and, for the average completion time, with the mean of ten replays by its rules (`variants`)
-where there is one. Targets are for the means. `sd` is our own standard deviation from seed to seed.
+Choices of Sia's policy are rarely unique (a new job is worth the same on every GPU type), so two replays by the same
+rules differ, by 1.6 % in the average completion time of 160 jobs. Therefore every trace is replayed with many seeds
+that break ties differently, and the means are compared: with one run of the public simulator (`simulator`), and, for
+the average completion time, with the mean of ten replays by its rules (`variants`) if there is one. Targets are for
+the means. `sd` is our own standard deviation over seeds.
 
-Job by job, completion times of saturn/workload-1 are compared with the simulator's, and as a scale those of
-our seeds with each other: whoever follows the same rules is as far from the simulator as our seeds are from
-each other.
+For saturn/workload-1, completion times are compared job by job with the simulator's, and as a scale those of
+our seeds with each other: a replay by the same rules is as far from the simulator as our seeds are from each
+other.
 """
 import argparse
 import concurrent.futures
@@ -31,7 +31,7 @@ import numpy as np
 import scipy.stats
 
 # One run of the public simulator with its own solver and defaults (60 s rounds, 6x4 + 2x8 + 3x8 GPUs), and means of
-# ten replays by its rules that break ties otherwise.
+# ten replays by its rules that break ties differently.
 AVERAGE, MEDIAN, P99, MAKESPAN, GPU_HOURS, RESTARTS = (
     "average_jct_h", "median_jct_h", "p99_jct_h", "makespan_h", "gpu_hours_per_job", "restarts_per_job")
 SIMULATOR = {
@@ -44,14 +44,14 @@ SIMULATOR = {
 }
 VARIANTS = {"saturn/workload-1": 0.586, "philly/workload-1": 0.537}
 BY_JOB = ("saturn/workload-1", "reference/saturn-1-sia-jct.csv")
-# Of the trace's mean against the simulator's run; the average also against the variants, or the run where there are
-# none.
+# Targets for the trace's mean against the simulator's run. The average is also compared with the variants, or with
+# the run if there are none.
 TARGETS = {AVERAGE: 0.03, GPU_HOURS: 0.10, RESTARTS: 0.10}
 VARIANTS_TARGET = 0.015
 
 
 def replay(program, data, trace, seed, options):
-    """What the program prints for one trace and seed."""
+    """Returns what the program prints for one trace and seed."""
     command = [program, "replay", "--policy", "sia", "--json", "--jobs", "--seed", str(seed), "--workload",
                str(data / "workloads" / f"{trace}.csv"), "--profiles", str(data / "profiles"), *options]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -61,7 +61,7 @@ def replay(program, data, trace, seed, options):
 
 
 def report(figure, mean, deviation, name, reference, target):
-    """Prints one comparison; returns whether it is within the target."""
+    """Prints one comparison. Returns whether it is within the target."""
     difference = mean / reference - 1
     passed = target is None or abs(difference) <= target
     verdict = "" if target is None else f"  within {100 * target:.1f} %: {'PASS' if passed else 'FAIL'}"
@@ -70,7 +70,7 @@ def report(figure, mean, deviation, name, reference, target):
 
 
 def compare_jobs(title, pairs):
-    """Completion times of the same jobs, two rows each: rank correlation and relative differences."""
+    """Completion times of the same jobs, in two rows each: prints rank correlation and relative differences."""
     ranks = [scipy.stats.spearmanr(first, second).statistic for first, second in pairs]
     relative = [np.median(np.abs(first / second - 1)) for first, second in pairs]
     print(f"  {title:34} rank correlation {np.mean(ranks):.4f} ({min(ranks):.4f} to {max(ranks):.4f}), "
@@ -81,13 +81,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("data", type=pathlib.Path)
-    parser.add_argument("--seeds", type=int, default=10, help="1 to this (default: 10)")
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds, from 1 on (default: 10)")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="further options of the program")
     arguments = parser.parse_args()
 
     seeds = range(1, arguments.seeds + 1)
-    # The long ones first.
+    # Long replays come first.
     tasks = sorted(itertools.product(SIMULATOR, seeds), key=lambda task: task[0] != "newtrace/workload-1")
     with concurrent.futures.ThreadPoolExecutor(arguments.processes) as pool:
         answers = dict(zip(tasks, pool.map(

@@ -4,10 +4,10 @@ profiles. Exits 1 if a target is missed.
 
 usage: check_synergy.py PROGRAM DATA [--match TEXT] [--random]
 
-PROGRAM is `goodput`; DATA holds traces/, profiles/ and results/, as the simulator wrote them. One line a result:
-average completion time published and ours, in hours, the difference, the difference of the makespan, and the number of
-jobs that complete at another second. --match TEXT takes only results with that in their name. Without --random results
-of the simulator's "random" placement are left out.
+PROGRAM is `goodput`; DATA contains traces/, profiles/ and results/, as the simulator wrote them. Prints a line per
+result: average completion time published and ours, in hours, the difference, the difference of the makespan, and the
+number of jobs that complete at another second. --match TEXT takes only results with TEXT in their name. Without
+--random, results of the simulator's "random" placement are left out.
 """
 import argparse
 import json
@@ -18,12 +18,12 @@ import sys
 HOSTS = {"fair": "proportional", "greedy": "greedy", "tune": "tune", "opt": "opt"}
 NODES = {"static_trace.ini": 4, "default_cluster.ini": 16}
 SAME_SECONDS = 1e-3
-# Of the differences of all results: the mean and the worst of the average completion time, the worst of the makespan.
+# Targets for the differences of all results: mean and worst of the average completion time, worst of the makespan.
 TARGETS = {"mean": 0.01, "worst": 0.04, "makespan": 0.02}
 
 
 def replay(program, data, published):
-    """What the program prints for the trace, order and allocator of a published result."""
+    """Returns what the program prints for the trace, order and allocator of a published result."""
     command = [program, "replay", "--world", "synergy", "--json", "--jobs",
                "--workload", str(data / "traces" / published["trace"]),
                "--profiles", str(data / "profiles" / "profiles.json"),

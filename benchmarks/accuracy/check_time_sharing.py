@@ -4,11 +4,11 @@ simulators, on the same traces and profiles. Exits 1 if a policy that needs no s
 
 usage: check_time_sharing.py PROGRAM DATA [--match TEXT] [--repeat N]
 
-PROGRAM is `goodput`; DATA holds gavel/ and shockwave/. One line a policy and trace that the program knows and whose
-completion times were published: jobs that complete at the same time (to 0.02 s), average completion time published and
-ours, in hours, the difference, the difference of the makespan, and, where the simulator's seconds were published, how
-many times as fast the whole replay is (the fastest of N runs, the start of the program and the reading of the files
-included). --match TEXT takes only those with that in their name.
+PROGRAM is `goodput`; DATA contains gavel/ and shockwave/. Prints a line for each policy and trace that the program
+knows and whose completion times were published: jobs that complete at the same time (to 0.02 s), average completion
+time published and ours, in hours, the difference, the difference of the makespan, and, if the simulator's seconds
+were published, how many times as fast the whole replay is (the fastest of N runs, including the start of the program
+and the reading of files). --match TEXT takes only lines with TEXT in their name.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ import sys
 import time
 
 SAME_SECONDS = 0.02
-# What the program calls Gavel's policies; its simulator says _perf of those that know how fast types are.
+# The program's names for Gavel's policies. Its simulator adds _perf for those that know the speed of types.
 GAVEL = {"fifo": "fifo_perf", "isolated": "isolated", "max_min": "max_min_fairness_perf",
          "water_filling": "max_min_fairness_water_filling_perf", "sum": "max_sum_throughput_perf",
          "finish_time_fairness": "finish_time_fairness_perf", "makespan": "min_total_duration_perf", "allox": "allox"}
@@ -28,7 +28,8 @@ EXACT = {"gavel": {"fifo", "isolated"}, "shockwave": {"gandiva_fair", "fifo", "i
 
 
 def published_results(data):
-    """World, policy (ours), name, options, completion times by job, makespan and seconds of each published result."""
+    """Yields world, policy (ours), name, options, completion times by job, makespan and seconds of each published
+    result."""
     gavel, shockwave = data / "gavel", data / "shockwave"
     for summary in json.loads((gavel / "sim" / "summary.json").read_text()):
         path = gavel / "sim" / f"{summary['trace']}_{summary['policy']}_jct.json"
@@ -52,7 +53,7 @@ def published_results(data):
 
 
 def replay(program, world, policy, options):
-    """What the program prints, or nothing for a policy that it does not know; and the seconds that it took."""
+    """Returns what the program prints, or nothing for an unknown policy, and the seconds that it took."""
     command = [program, "replay", "--world", world, "--policy", policy, "--json", "--jobs", *map(str, options)]
     begin = time.perf_counter()
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How well trainings at two batch sizes predict those at the others, with one gradient noise scale for each workload.
+"""Measures how well trainings at two batch sizes predict those at others, with one gradient noise scale per workload.
 
 usage: convergence.py PROGRAM CONVERGENCE.CSV
 
-CONVERGENCE.CSV has a row for each workload and batch: workload, batch, median_to_target, std, runs (MLPerf's reference
-convergence points, rcp_checker of mlcommons/logging). `goodput fit` gets two rows of a workload and predicts the others,
-once from the smallest and the largest batch, once from every pair. Prints for each workload and for all: the median and
-worst relative error of the predicted examples, and the part of its 90 % intervals that hold the reference. The rows of
-one workload lie between its batches ("within") or not, which needs extrapolation. Workloads with the same points count
-once.
+CONVERGENCE.CSV has a row for each workload and batch: workload, batch, median_to_target, std, runs (MLPerf's
+reference convergence points, rcp_checker of mlcommons/logging). `goodput fit` gets two rows of a workload and
+predicts the others, once from the smallest and the largest batch, once from every pair. Prints for each workload and
+for all: the median and worst relative error of the predicted examples, and the share of its 90 % intervals that
+contain the reference. A predicted row lies between the two batches ("within"), or needs extrapolation. Workloads with
+the same points count once.
 """
 import argparse
 import collections
@@ -20,7 +20,7 @@ import subprocess
 
 
 def read(path):
-    """The rows of each workload in order of the batch, as the program takes them."""
+    """Returns the rows of each workload in order of the batch, in the program's form."""
     workloads = collections.defaultdict(list)
     with open(path, encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -35,7 +35,7 @@ def read(path):
 
 
 def predict(program, questions):
-    """The answers of the program to (given rows, batches)."""
+    """Returns the answers of the program to (given rows, batches)."""
     lines = [json.dumps({"samples": [], "convergence": given, "convergence_batches": batches}) for given, batches in questions]
     out = subprocess.run([program, "fit"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True).stdout
     return [json.loads(line)["noise_scale"] for line in out.splitlines()]

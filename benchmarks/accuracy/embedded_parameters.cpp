@@ -1,5 +1,5 @@
-// Prints the table of program/replay/embedded.cpp from a folder of profiles: what this library's fit finds on
-// public measurements.
+// Prints the table of program/replay/embedded.cpp from a folder of profiles: what the library's fit finds
+// for public measurements.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// ln(noise scale) = first + slope * part of the progress, by least squares over all epochs and batch sizes.
+/// ln(noise scale) = first + slope * fraction of progress, by least squares over all epochs and batch sizes.
 void print_training(const std::string& folder, const std::string& application, double share) {
     std::map<int, support::Csv> tables;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -1,6 +1,6 @@
-// How well is it predicted how fast two trainings are on the same H100, if one of them was never seen beside
-// others, or in one or three pairs only? Prints, by mode, mean absolute errors of the parts of the speeds
-// alone, how many lie in the 90 % intervals, and which gains are promised, for several answers.
+// Measures how well the speeds of two trainings on the same H100 are predicted if one of them was never seen
+// with others, or only in one or three pairs. Prints by mode, for several answers, mean absolute errors of
+// the fractions of the speeds alone, how many lie in the 90 % intervals, and which gains are promised.
 //
 //     h100_pairs_check DATA/h100/pairs.csv
 
@@ -41,7 +41,7 @@ void print_mode(const char* path, GpuSharing sharing) {
     print("the job's utilisation not known, no pair known", PairAnswer::utilisation_hidden, 0U);
     print("the job's utilisation not known, one pair known", PairAnswer::utilisation_hidden, 1U);
 
-    // Kept to: leaving out a job, which constant fits the other pairs best?
+    // A check of the constant in use: which one fits the other pairs best if a job is left out?
     std::printf("  done together, of one job, that fits best without");
     for (std::size_t out = 0; out < all.jobs.size(); ++out) {
         double best = 0, least = 1e300;
@@ -64,7 +64,7 @@ void print_mode(const char* path, GpuSharing sharing) {
         std::printf("%s %s: %.2f", out > 0 ? "," : "", all.jobs[out].name.c_str(), best);
     }
     std::printf("\n");
-    // Two jobs that are busy nearly all the time show what the GPU does together, without any model.
+    // Two jobs that are busy almost all the time show without any model what the GPU does together.
     for (const goodput::SeenPair& pair : all.pairs) {
         const double a = *all.jobs[pair.jobs[0]].utilisation, b = *all.jobs[pair.jobs[1]].utilisation;
         if (a + b > 1.9)

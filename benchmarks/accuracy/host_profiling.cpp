@@ -1,15 +1,15 @@
-// How many measurements it takes to know a job's speed with every share of CPU cores and memory, on the
-// tables that Synergy's simulator is published with: those that hosts/host_profile.hpp chooses, against
-// Synergy's rule (OSDI'22, section 4.3), which measures core counts with all memory, halving between two of
-// them as long as they differ, and computes what memory does.
+// Measures how many measurements reveal a job's speed for every share of CPU cores and memory, on the
+// tables published with Synergy's simulator. Compares the measurements that hosts/host_profile.hpp chooses
+// with Synergy's rule (OSDI'22, section 4.3). That rule measures core counts with all memory, halving
+// between two of them as long as they differ, and computes what memory does.
 //
 //     host_profiling FILE [FOLDER]      FILE: profiles.json; FOLDER in it: models, models-4, models-5,
 //     models-6
 //
-// A row a model: measurements after which the median error over the table stays within 3 %, then
-// measurements in all, with the median and the largest error reached. "given": only cores are measured, and
-// what memory does is known exactly and for nothing. "inside": part of the table inside the intervals of 90 %
-// at the end of what is chosen with nothing given.
+// Prints a row per model: the number of measurements after which the median error over the table stays
+// within 3 %, then the number of all measurements, with the median and the largest error reached. "given":
+// only cores are measured, and what memory does is known exactly without measuring. "inside": share of the
+// table within the 90 % intervals at the end of chosen measurements with nothing given.
 
 #include <algorithm>
 #include <cmath>
@@ -45,12 +45,12 @@ struct Table {
     }
 };
 
-/// What one way of measuring came to.
+/// The results of one way of measuring.
 struct Course {
     std::size_t needed = 0, points = 0;
     double median = 0, largest = 0;
 
-    /// Errors after so many measurements.
+    /// Notes the errors after `measured` measurements.
     void take(std::size_t measured, std::vector<double> errors) {
         std::sort(errors.begin(), errors.end());
         points = measured;
@@ -67,7 +67,7 @@ struct Course {
     }
 };
 
-/// Errors of a prediction over the table.
+/// Returns the errors of a prediction over the table.
 template <class Predict>
 std::vector<double> errors_of(const Table& table, Predict predict) {
     std::vector<double> errors;
@@ -77,8 +77,8 @@ std::vector<double> errors_of(const Table& table, Predict predict) {
     return errors;
 }
 
-/// `inside` becomes the part of the table inside its intervals in the end. `given_memory`: measured with all
-/// memory, and no faster than the table's fastest entry with less.
+/// Sets `inside` to the share of the table within its final intervals. `given_memory`: jobs are measured
+/// with all memory, and are no faster than the table's fastest entry with less.
 Course chosen(const Table& table, bool given_memory, double& inside) {
     std::vector<HostShare> all, grid;
     for (const double cores : table.cores) {
@@ -110,7 +110,7 @@ Course chosen(const Table& table, bool given_memory, double& inside) {
     }
 }
 
-/// Straight lines between the core counts measured with all memory; `given_memory` as above.
+/// Draws straight lines between the core counts measured with all memory. `given_memory` as above.
 Course by_rule(const Table& table, bool given_memory) {
     const std::size_t last = table.cores.size() - 1, all = table.memories.size() - 1;
     std::vector<std::size_t> measured;

@@ -1,11 +1,11 @@
-// How far off remaining training is that is read off learning curves.
+// Measures how far off the remaining training is if it is predicted from learning curves.
 //
 //     learning_curves FOLDER             of validation-*.csv by application, as published with Sia
 //     learning_curves FOLDER --json      an application's first curve and its forecasts, for the picture
 //
-// Every curve is cut after a part of it; its target is the mean of its last twentieth, and what remains is
-// counted to where it first gets there. "earlier": with the totals of the application's other curves, all of
-// them held out of their own.
+// Every curve is cut after a part of it. Its target is the mean of its last twentieth, and the remainder
+// counts up to where the curve first reaches the target. "earlier": also uses the totals of the
+// application's other curves, each held out from its own.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ struct Curve {
     std::string application, file;
     std::vector<CurvePoint> points;
     goodput::CurveTarget target;
-    double total = 0;  ///< where the target is first reached
+    double total = 0;  ///< where on the curve the target is first reached
 };
 
 std::vector<Curve> read_curves(const std::filesystem::path& folder) {

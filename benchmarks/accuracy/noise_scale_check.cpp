@@ -1,11 +1,11 @@
-// How good are gradient statistics, and what they predict? Prints, in one run,
+// Measures how good gradient statistics and their predictions are. Prints, in one run,
 //
 // 1. relative errors of squared norm, variance and noise scale after 1,000 steps on a quadratic with known
 //    gradient covariance: 1 and 8 replicas, SGD's metric and Adam's; a larger part of the noise in one
 //    direction makes it harder for any estimator;
 // 2. by application, the error of the efficiency that statistics measured at one batch size predict for
-//    another (all ordered pairs), against what the run at that other size made of its iterations; and the
-//    same from two batch sizes for a third.
+//    another (all ordered pairs), compared with that of the run at that other size; and the same for a
+//    third batch size from two others.
 //
 //     noise_scale_check FOLDER          FOLDER/APPLICATION/validation-BATCH.csv, as published with Sia
 

@@ -1,7 +1,7 @@
-// How well is it predicted how fast two jobs are on the same GPU, if one of them was never measured beside
-// others, or only beside three? Prints, by GPU type, errors of the two rates as parts of those alone beside
-// those of simpler answers, how many measurements lie in the 90 % intervals, and which pairs were said to fit
-// into memory.
+// Measures how well the speeds of two jobs on the same GPU are predicted if one of them was never measured
+// with others, or only with three. Prints by GPU type errors of the two rates as fractions of those alone,
+// next to those of simpler answers, how many measurements lie in the 90 % intervals, and which pairs were
+// said to fit into memory.
 //
 //     pair_model_check simulation_throughputs.json.gz          as published with Gavel
 

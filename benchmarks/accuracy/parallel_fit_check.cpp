@@ -1,6 +1,6 @@
-// How well do fitted constants predict plans that were not fitted? Prints the measured runs that Sailor
-// published beside what its simulator estimates, what ours estimates after a fit to all the others, and the
-// constants fitted to all; then how well gaps in the profiles by layer are filled.
+// Measures how well fitted constants predict plans that were not fitted. Prints Sailor's published measured
+// runs, the estimates of its simulator, and ours after a fit to all other runs, then the constants fitted
+// to all runs, and how well gaps in the profiles by layer are filled.
 //
 //     parallel_fit_check FOLDER          the folder that holds profiles/ and measured/
 
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// Mean absolute values, in percent, of those entries that `counts`.
+/// Returns the mean of the absolute values, in percent, over entries for which `counts` is true.
 template <class Counts>
 double mean_percent(const std::vector<double>& errors, Counts counts) {
     double sum = 0, count = 0;

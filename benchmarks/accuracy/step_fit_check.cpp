@@ -1,12 +1,12 @@
-// How well are step times predicted from a few measurements of a job? Prints, by design of the measurements,
-// the error of the step time over all measured batches (root mean square of ln(predicted / measured)), the
-// goodput lost by the batch that the model chooses, and the part of the measurements that the 90 % intervals
-// hold.
+// Measures how well step times are predicted from a few measurements of a job. Prints by design of the
+// measurements the error of the step time over all measured batches (root mean square of ln(predicted /
+// measured)), the goodput lost by the batch that the model chooses, and the share of the measurements
+// within the 90 % intervals.
 //
 //     step_fit_check DATA        the folder with h100/profiles.csv and elasticflow/throughputs.json
 //
-// The first table is about one GPU, where small batches take the time that the host needs to launch kernels.
-// The second one is about one global batch on more and more GPUs, known on up to so many GPUs.
+// The first table is for one GPU, where the time of small batches is what the host needs to launch kernels.
+// The second one is for one global batch on ever more GPUs, measured on few of them.
 
 #include <algorithm>
 #include <array>
@@ -96,8 +96,8 @@ std::vector<Profile> read_profiles(const std::string& path) {
     return profiles;
 }
 
-/// The indices of the batches that a design measures without accumulation, of `count`, and the index of the
-/// one that it measures with one accumulation step, if any.
+/// The indices, of `count` batches, of those that a design measures without accumulation, and the index of
+/// the one that it measures with one accumulation step, if any.
 struct Design {
     const char* name;
     std::vector<std::size_t> (*batches)(std::size_t count);
@@ -140,8 +140,8 @@ Samples measured_by(const Design& design, const Profile& profile) {
     return known;
 }
 
-/// The part of the goodput that is lost by the plan that the model takes for the best, on average over six
-/// noise scales between the least and the largest total batch.
+/// Returns the fraction of goodput lost by the plan that the model considers best, on average over six
+/// noise scales between the smallest and the largest total batch.
 double lost_goodput(const goodput::RefinedFit& fit, const Profile& profile) {
     double least = 1e300, most = 0, lost = 0;
     for (const ThroughputSample& sample : profile.samples) {
@@ -168,8 +168,8 @@ double lost_goodput(const goodput::RefinedFit& fit, const Profile& profile) {
     return lost;
 }
 
-/// Whether a measured iteration takes hardly longer per microbatch than the smallest batch: the host is the
-/// bottleneck.
+/// Whether a measured iteration takes hardly longer per microbatch than the smallest batch does, so that
+/// the host is the bottleneck.
 bool bound_by_host(const Profile& profile, const ThroughputSample& sample) {
     double least = 1e300;
     for (const ThroughputSample& other : profile.samples)
@@ -221,7 +221,7 @@ void print_designs(const std::vector<Profile>& profiles) {
     }
 }
 
-/// A job of one global batch or of several, on more and more GPUs. Nobody measured the split of its steps.
+/// A job with one or several global batches, on ever more GPUs. The split of its steps was not measured.
 struct StrongScaling {
     std::string name;
     Samples samples{};

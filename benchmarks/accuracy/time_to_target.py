@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How well time to target is predicted for MLPerf's training results, with one accelerator left out at a time.
+"""Measures how well time to target is predicted for MLPerf's training results, with one accelerator left out at a time.
 
 usage: time_to_target.py PROGRAM CONVERGENCE.CSV RESULTS
 
@@ -90,7 +90,7 @@ def positive(value):
 
 
 def parse_log(content, workload):
-    """The run that a result log tells of. Raises ValueError with the reason if it did not reach the target."""
+    """Returns the run described by a result log. Raises ValueError with the reason if it did not reach the target."""
     batch = start = stop = examples = status = None
     for line in content.splitlines():
         at = line.find(MARK)
@@ -124,7 +124,7 @@ def parse_log(content, workload):
 
 
 def read_points(folder):
-    """All points in order, and for each reason how many logs do not count."""
+    """Returns all points in order, and for each reason how many logs do not count."""
     submissions, unused = collections.defaultdict(list), collections.Counter()
     with Checkout(folder) as checkout:
         for name in checkout.names:
@@ -161,7 +161,7 @@ def read_points(folder):
 
 
 def read_references(path):
-    """MLPerf's reference convergence points of each workload, in examples."""
+    """Returns MLPerf's reference convergence points of each workload, in examples."""
     references = collections.defaultdict(list)
     with open(path, encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -173,14 +173,14 @@ def read_references(path):
 
 
 def ask(program, documents):
-    """The answers of `goodput fit`."""
+    """Returns the answers of `goodput fit`."""
     lines = "".join(json.dumps(document) + "\n" for document in documents)
     out = subprocess.run([program, "fit"], input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout
     return [json.loads(line) for line in out.splitlines()]
 
 
 def predict_examples(program, points, references):
-    """The examples to the target of each point. Trainings of its own accelerator are not used."""
+    """Returns the examples to the target of each point, predicted without trainings of its own accelerator."""
     documents = []
     for point in points:
         known = references.get(point.workload) or [
@@ -192,13 +192,13 @@ def predict_examples(program, points, references):
 
 
 def shape(point, accelerator):
-    """A step of this point on an accelerator, as the program takes it."""
+    """Returns a step of this point on an accelerator, in the program's form."""
     share = point.batch * TOKENS_PER_EXAMPLE.get(point.workload, 1) / point.gpus
     return {"gpu_type": accelerator, "nodes": point.nodes, "gpus": point.gpus, "local_batch": max(1, round(share))}
 
 
 def predict_steps(program, questions):
-    """For each (known points, [(point, accelerator)]) the step times of the latter."""
+    """Returns, for each (known points, [(point, accelerator)]), the step times of the latter."""
     documents = []
     for known, asked in questions:
         samples = [shape(point, point.accelerator) | {"iteration_s": point.step_s} for point in known]
@@ -208,13 +208,13 @@ def predict_steps(program, questions):
 
 
 def by_accelerator(points):
-    """(points on an accelerator, points of the same workload on others) for each workload and accelerator."""
+    """Yields (points on an accelerator, points of the same workload on others) for each workload and accelerator."""
     for (workload, accelerator), own in itertools.groupby(points, lambda point: point[:2]):
         yield list(own), [point for point in points if point.workload == workload and point.accelerator != accelerator]
 
 
 def from_one_point(program, points):
-    """The point known, and the step time, of each point that is not the first of its accelerator."""
+    """Returns the known point and the step time of each point that is not the first of its accelerator."""
     cases = [(own, others) for own, others in by_accelerator(points) if len(own) > 1]
     steps = predict_steps(program, [(own[:1] + others, [(point, point.accelerator) for point in own[1:]])
                                     for own, others in cases])
@@ -222,7 +222,7 @@ def from_one_point(program, points):
 
 
 def from_other_workloads(program, points):
-    """The step time of each point whose accelerator has run another workload."""
+    """Returns the step time of each point whose accelerator has run another workload."""
     questions = [(others, [(point, name) for point in own for name in sorted({other.accelerator for other in others})])
                  for own, others in by_accelerator(points)]
     found = [(*asked, math.log(step.median)) for (_, pairs), steps in zip(questions, predict_steps(program, questions))
@@ -262,7 +262,7 @@ def show(title, predicted, truth, workloads=True):
 
 
 def duration(point, step, examples):
-    """Time to target; the relative errors of both factors count as independent."""
+    """Returns the time to target. The relative errors of both factors count as independent."""
     median = step.median * examples.median / point.batch
     low, high = (math.exp(math.hypot(*(math.log(getattr(one, end) / one.median) for one in (step, examples))))
                  for end in ("low", "high"))

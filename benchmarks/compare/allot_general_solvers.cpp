@@ -1,8 +1,8 @@
-// Reads allotment problems in the form of `goodput allot`, with their "gap", one a line, and solves each by
-// this library and by the general solvers that it was built with, on one thread; compare_allot.py drives it
-// and has HiGHS besides. Writes a line of JSON for each problem: by solver the CPU time of the solver call
-// alone (cold; least of three calls, one where it takes 50 ms), the value of the allotment, whether it
-// respects the constraints, and whether the solver finished within the time limit.
+// Reads allotment problems in the form of `goodput allot`, with their "gap", one per line, and solves each
+// with this library and with the general solvers that it was built with, on one thread. compare_allot.py
+// drives it and adds HiGHS. Writes a line of JSON per problem: for each solver the CPU time of the solver
+// call alone (cold; least of three calls, or one call if it takes 50 ms), the value of the allotment,
+// whether it keeps the constraints, and whether the solver finished within the time limit.
 //
 // usage: allot_general_solvers [--time-limit SECONDS] [SOLVER ...]      SOLVER: glpk, cbc
 //
@@ -37,7 +37,7 @@ namespace {
 
 using goodput::AllotmentProblem;
 
-/// What is asked of every solver.
+/// The limits given to every solver.
 struct Limits {
     double gap;
     double seconds;
@@ -46,10 +46,10 @@ struct Limits {
 struct Answer {
     double milliseconds = 0;
     bool finished = false;
-    std::vector<std::size_t> choice{};  ///< by job; empty: none was found
+    std::vector<std::size_t> choice{};  ///< by job; empty if none was found
 };
 
-/// The integer program by columns: rows are the resources and then the jobs, columns the options.
+/// The integer program by columns: rows are the resources, then the jobs; columns are the options.
 struct Matrix {
     explicit Matrix(const AllotmentProblem& problem) : rows(problem.capacity.size() + problem.jobs()) {
         row_high = problem.capacity;
@@ -73,7 +73,7 @@ struct Matrix {
     std::size_t rows;
     std::vector<double> row_low, row_high;
     std::vector<double> value;  ///< by column
-    std::vector<int> first{0};  ///< by column: where its entries begin
+    std::vector<int> first{0};  ///< by column: index of its first entry
     std::vector<int> row;       ///< by entry
     std::vector<double> units;  ///< by entry
 
@@ -84,7 +84,8 @@ private:
     }
 };
 
-/// By job the option whose variable is 1. `variable(column)`: its value in the solver's answer.
+/// Returns for each job the option whose variable is 1. `variable(column)` is its value in the solver's
+/// answer.
 template <class Variable>
 std::vector<std::size_t> choice_of(const AllotmentProblem& problem, Variable variable) {
     std::vector<std::size_t> choice(problem.jobs(), goodput::no_option);
@@ -95,7 +96,7 @@ std::vector<std::size_t> choice_of(const AllotmentProblem& problem, Variable var
     return choice;
 }
 
-/// Keeps the solver as its users do, but forgets the last problem's prices.
+/// Keeps the solver between problems as its users do, but forgets the last problem's prices.
 class Goodput {
 public:
     Answer operator()(const AllotmentProblem& problem, const Limits& limits) {
@@ -183,7 +184,7 @@ Answer solve_by_cbc(const AllotmentProblem& problem, const Limits& limits) {
             Cbc_setParameter(model.get(), name, text.c_str());
         };
         set("log", "0");
-        set("threads", "0");  // no thread but this one
+        set("threads", "0");  // only this thread
         set("timeMode", "cpu");
         set("ratioGap", goodput::text_of(limits.gap));
         set("sec", goodput::text_of(limits.seconds));
@@ -199,7 +200,7 @@ Answer solve_by_cbc(const AllotmentProblem& problem, const Limits& limits) {
 }
 #endif
 
-/// The allotment's value and whether it respects the constraints, from the choice alone.
+/// Returns the allotment's value and whether it keeps the constraints, computed from the choice alone.
 nlohmann::json checked(const AllotmentProblem& problem, const Answer& answer) {
     nlohmann::json object{{"ms", answer.milliseconds}, {"finished", answer.finished}};
     if (answer.choice.empty() && problem.jobs() > 0) {

@@ -8,7 +8,7 @@ PROGRAM is `goodput`; PROFILES holds one folder an application with placements-T
 Errors are root mean squares of ln(predicted / measured step time). Pipelines are left out.
 
 fitted     All samples of an application on a GPU type are fitted, and predicted.
-left out   All but those of one shape (nodes, GPUs) are fitted, these predicted; for every shape in turn.
+left out   For every shape (nodes, GPUs) in turn, its samples are left out of the fit, and predicted.
 borrowed   Known are the samples on one GPU of every type, and of TYPE (--known) those up to so many nodes and
            GPUs; predicted are those of the other types on several GPUs.
 spoilt     A tenth of the samples, drawn at random, take three times as long: how far do predictions move?
@@ -32,8 +32,8 @@ class Program:
         self.process = subprocess.Popen([path, "fit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def predict(self, samples, asked):
-        """From samples by GPU type, for what is asked by GPU type: by type the median step time and the ends of
-        the central 90 %, one row a row."""
+        """Returns predictions for `asked` by GPU type, after samples by GPU type: by type, one line per row, the
+        median step time and the ends of the central 90 %."""
         line = {"samples": [self.configuration(gpu_type, row) | {"step_s": row[STEP], "sync_s": row[SYNC]}
                             for gpu_type, rows in samples.items() for row in rows.tolist()],
                 "predict": [self.configuration(gpu_type, row)
@@ -206,10 +206,10 @@ def main():
     parser.add_argument("program")
     parser.add_argument("profiles")
     parser.add_argument("--known", default="aws", help="GPU type known on several GPUs (default: aws)")
-    parser.add_argument("--nodes", type=int, default=2, help="of it, up to so many nodes (default: 2)")
-    parser.add_argument("--gpus", type=int, default=8, help="of it, up to so many GPUs (default: 8)")
+    parser.add_argument("--nodes", type=int, default=2, help="most nodes known of that type (default: 2)")
+    parser.add_argument("--gpus", type=int, default=8, help="most GPUs known of that type (default: 8)")
     parser.add_argument("--draws", type=int, default=3, help="times that samples are spoilt (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of these draws (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of these draws (default: 1)")
     arguments = parser.parse_args()
     program, targets = Program(arguments.program), Targets()
     profiles = published_fit.read_profiles(arguments.profiles)

@@ -1,7 +1,7 @@
-// How much sooner could jobs complete at all? Two figures that enclose the best average completion time of a
-// trace, for a scheduler that knows every speed and all future submissions: a bound that no schedule beats,
-// and a schedule that was found. What a policy is above the schedule is what it could still gain, or the
-// price of not knowing; decisions may fall at any second here, and starts cost what they cost in a replay.
+// How much sooner could jobs complete at best? Two figures enclose the best average completion time of a
+// trace for a scheduler that knows every speed and all future submissions: a bound that no schedule beats,
+// and a schedule that was found. The excess of a policy over the schedule is what it could still gain, or
+// the price of not knowing. Decisions may fall at any second here; starts cost the same as in a replay.
 //
 // usage: clairvoyant WORKLOAD.csv PROFILES-FOLDER LOAD SECONDS
 //
@@ -13,24 +13,24 @@
 //     bound_h      no schedule has a lower average
 //     schedule_h   the best schedule found; family: list or preemptive; evaluations: schedules looked at
 //
-// The bound. Let a GPU of each type have a price, so that the whole cluster costs 1 a second. Whatever a
-// schedule does, it spends at most 1 a second, and a job costs at least its work: over its start and epochs,
-// the sum of the least that any allotment costs. So its jobs complete no sooner than those of a single
-// machine with these works, and there "shortest remaining work first" is the best. A job also takes at least
-// the time that it takes alone. The two are mixed job by job: see mean_busy_bound(). Prices are searched for,
-// any are valid.
+// The bound. Let a GPU of each type have a price, so that the whole cluster costs 1 per second. Every
+// schedule spends at most 1 per second, and a job costs at least its work: the sum, over its start and
+// epochs, of the least that any allotment costs. So its jobs complete no sooner than those of a single
+// machine with these works, for which "shortest remaining work first" is optimal. A job also takes at least
+// its time alone. The two bounds are mixed job by job: see mean_busy_bound(). Prices are searched for, but
+// any prices give a valid bound.
 //
 // The schedule. Simulated annealing over a priority and an allotment for each job, in two families:
 //
 //     list         whenever GPUs are free, jobs start in order of priority, each if its allotment is free,
 //                  and run to their end
 //     preemptive   at every submission and completion all jobs are served anew in order of priority: each
-//                  keeps what it has if that is left, else gets its allotment or the largest smaller one of
+//                  keeps what it has if that is free, else gets its allotment or the largest smaller one of
 //                  the same pool that is left, else waits; a change costs a start. Jobs that hold less than
 //                  they want may also grow once there is room
 //
-// Allotments always pack (schedule/makers.hpp), so the GPUs of each pool are all that limits them. Unlike in
-// a replay, epochs do not end on whole seconds.
+// Allotments always pack (schedule/makers.hpp), so only the number of GPUs of each pool limits them. Unlike
+// in a replay, epochs need not end on whole seconds.
 
 #include <algorithm>
 #include <cmath>
@@ -73,18 +73,18 @@ constexpr int most_gpus_per_job = 64;  // as in a replay
 struct Choice {
     std::size_t pool = 0;
     int gpus = 0;
-    std::vector<double> seconds{};  ///< of training up to the end of each epoch; begins with 0
+    std::vector<double> seconds{};  ///< of training to the end of each epoch; begins with 0
 
     [[nodiscard]] double all_seconds() const { return seconds.back(); }
     [[nodiscard]] double epoch_seconds(std::size_t epoch) const {
         return seconds[epoch + 1] - seconds[epoch];
     }
-    /// Seconds of training up to a progress, given in epochs: 2.5 is half of the third one.
+    /// Seconds of training up to a progress in epochs: 2.5 is halfway through the third one.
     [[nodiscard]] double seconds_at(double progress) const {
         const auto epoch = std::min(static_cast<std::size_t>(progress), seconds.size() - 2);
         return seconds[epoch] + (progress - static_cast<double>(epoch)) * epoch_seconds(epoch);
     }
-    /// The progress after so many seconds of training.
+    /// Returns the progress after `training` seconds of training.
     [[nodiscard]] double progress_at(double training) const {
         const auto after = std::upper_bound(seconds.begin() + 1, seconds.end() - 1, training);
         const auto epoch = static_cast<std::size_t>(after - seconds.begin()) - 1;
@@ -94,7 +94,7 @@ struct Choice {
     }
 };
 
-/// An application with all that it may hold, by pool and then GPUs.
+/// An application with all that it may hold, sorted by pool, then GPUs.
 struct Program {
     double start_seconds = 0;
     std::vector<Choice> choices{};
@@ -115,7 +115,7 @@ struct Trace {
     [[nodiscard]] const Program& program_of(std::size_t job) const { return programs[jobs[job].program]; }
 };
 
-/// Seconds of the fastest iteration for every total batch size that is legal on the shape, by examples a GPU.
+/// Seconds of the fastest iteration for each total batch size allowed on the shape, by examples per GPU.
 std::vector<double> fastest_iterations(const Application& application, std::size_t gpu_type, Shape shape) {
     const ApplicationOnType& type = application.types[gpu_type];
     const int initial = application.curve.initial_batch();
@@ -127,7 +127,7 @@ std::vector<double> fastest_iterations(const Application& application, std::size
         for (int steps = 0; (steps + 1) * atomic <= most_load; ++steps) {
             const int load = (steps + 1) * atomic;
             const bool too_small = load * shape.gpus < initial;
-            // One GPU must accumulate to see how noisy its gradient is.
+            // A single GPU must accumulate to measure how noisy its gradient is.
             const bool unmeasurable = shape.gpus == 1 && load > initial && steps == 0;
             if (too_small || unmeasurable) continue;
             double& best = fastest[static_cast<std::size_t>(load)];
@@ -137,8 +137,8 @@ std::vector<double> fastest_iterations(const Application& application, std::size
     return fastest;
 }
 
-/// How long every epoch takes on the shape with the batch size that is best in it, by the truth; empty if no
-/// batch size is legal.
+/// True duration of every epoch on the shape with the best batch size; empty if no batch size is
+/// allowed.
 std::vector<double> training_seconds(const Application& application, std::size_t gpu_type, Shape shape) {
     const TrainingCurve& curve = application.curve;
     const std::vector<double> fastest = fastest_iterations(application, gpu_type, shape);
@@ -193,16 +193,16 @@ Trace trace_of(const cli::Scene& scene) {
 // ---------------------------------------------------------------------------------------------------------
 // The bound
 
-/// What an application needs whatever it is given.
+/// What an application needs under any schedule.
 struct Need {
     double work = 0;   ///< its least cost at the prices
     double alone = 0;  ///< its least seconds
-    double tail = 0;   ///< its completion comes at least that much after its work is done on average
+    double tail = 0;   ///< the completion follows the work's mean time by at least this
 };
 
-/// The need at prices of a GPU of each pool.
+/// Returns the need at the given prices of a GPU of each pool.
 Need need_of(const Program& program, std::span<const double> prices) {
-    // Backwards, from the last epoch to the start.
+    // Computed backwards, from the last epoch to the start.
     Need need;
     double work_seconds = 0;
     const auto add = [&](double work, double seconds) {
@@ -238,8 +238,8 @@ double average_alone(const Trace& trace, std::span<const Need> needs) {
     return sum / static_cast<double>(trace.jobs.size());
 }
 
-/// The least average completion time on a single machine that may interrupt jobs: shortest remaining work
-/// first.
+/// The least average completion time on a single machine that may interrupt jobs, which serves the shortest
+/// remaining work first.
 double single_machine_bound(const Trace& trace, std::span<const Need> needs) {
     std::priority_queue<double, std::vector<double>, std::greater<>> left;
     double now = 0, sum = 0;
@@ -260,12 +260,12 @@ double single_machine_bound(const Trace& trace, std::span<const Need> needs) {
 }
 
 /// When the work of each job is done on average, on a single machine that may interrupt jobs and minimises
-/// the sum of these times with the weights: largest weight for its work first.
+/// the weighted sum of these times: it serves the largest ratio of weight to work first.
 std::vector<double> mean_busy_times(const Trace& trace, std::span<const Need> needs,
                                     std::span<const double> weights) {
     std::vector<double> left, times(trace.jobs.size());
     for (const Arrival& job : trace.jobs) left.push_back(needs[job.program].work);
-    std::priority_queue<std::pair<double, std::size_t>> waiting;  // by weight for its work
+    std::priority_queue<std::pair<double, std::size_t>> waiting;  // by weight / work
     double now = 0;
     for (std::size_t next = 0; next < trace.jobs.size() || !waiting.empty();) {
         const double arrival = next < trace.jobs.size() ? trace.jobs[next].seconds : never;
@@ -288,11 +288,11 @@ std::vector<double> mean_busy_times(const Trace& trace, std::span<const Need> ne
     return times;
 }
 
-/// Two things hold for every job's completion time: it is at least the arrival plus the time alone, and at
-/// least the time at which its work is done on average plus the tail, because it cannot work faster than it
-/// does alone. So it is at least any mixture of the two, and the sum over jobs is bounded by what a single
-/// machine can do for the second parts. `shares` of the first part, by job, are improved step by step; it
-/// returns the best bound met.
+/// Every job completes no earlier than two times: its arrival plus its time alone, and the mean time of
+/// its work plus the tail, because it cannot work faster than alone. So any mixture of the two bounds
+/// it, too, and what a single machine can do for the second parts bounds the sum over jobs. The
+/// function improves the `shares` of the first part, by job, step by step, and returns the best bound
+/// found.
 double mean_busy_bound(const Trace& trace, std::span<const Need> needs, std::vector<double>& shares,
                        int steps) {
     const std::size_t jobs = trace.jobs.size();
@@ -322,8 +322,8 @@ double mean_busy_bound(const Trace& trace, std::span<const Need> needs, std::vec
     return best / static_cast<double>(jobs);
 }
 
-/// Prices at which `bound(prices)` is large, found from `best` by raising and lowering one at a time. They
-/// are scaled so that the cluster costs 1 a second.
+/// Searches prices at which `bound(prices)` is large, starting from `best`, by raising and lowering one at
+/// a time. Scales them so that the cluster costs 1 per second.
 template <class Bound>
 std::vector<double> search_prices(const Trace& trace, std::vector<double> best, Bound bound) {
     const auto scaled = [&](std::vector<double> prices) {
@@ -357,7 +357,7 @@ struct Bound {
     std::vector<double> prices{};
 };
 
-/// The best bound on the average completion time.
+/// Returns the best bound on the average completion time.
 Bound bound_of(const Trace& trace) {
     const std::vector<double> equal(trace.capacity.size(), 1.0), halves(trace.jobs.size(), 0.5);
     std::vector<double> shares;
@@ -384,37 +384,37 @@ enum class Family { list, preemptive };
 struct Decision {
     double priority = 0;     ///< lower ones are served first
     std::size_t choice = 0;  ///< the allotment that it wants
-    bool grows = false;      ///< preemptive: takes what it wants as soon as that is left, if it holds less
+    bool grows = false;      ///< preemptive: takes what it wants once that is free, if it holds less
 };
 
 /// A job that is submitted and not complete.
 struct ActiveJob {
     double priority = 0;
     std::size_t job = 0;
-    std::size_t choice = none;  ///< what it holds
-    double progress = 0;        ///< epochs when it got that
+    std::size_t choice = none;  ///< what the job holds
+    double progress = 0;        ///< in epochs, when it got its GPUs
     double trains_from = 0;     ///< when its start is over
     double ends = never;
 
     friend bool operator==(const ActiveJob&, const ActiveJob&) = default;
 };
 
-/// The schedule of a pool in the middle.
+/// The state of a pool's schedule at one moment.
 struct Moment {
     double now = 0;
     std::size_t next = 0;             ///< job that is submitted next
-    int left = 0;                     ///< GPUs
+    int left = 0;                     ///< free GPUs
     std::vector<ActiveJob> active{};  ///< by priority
     double waited = 0;                ///< sum over jobs of their seconds in the cluster
 
-    /// From both on, the same will happen.
+    /// Whether the same happens from both moments on.
     [[nodiscard]] bool continues_as(const Moment& other) const {
         return now == other.now && next == other.next && active == other.active;
     }
 };
 
-/// The schedule of the jobs that want GPUs of one pool; pools have nothing to do with each other. After a
-/// change of one job's decision it is computed anew from that job's submission on until it is as it was.
+/// The schedule of the jobs that want GPUs of one pool. Pools are independent. After a change of one job's
+/// decision, it is recomputed from that job's submission until it is as before.
 class PoolSchedule {
 public:
     PoolSchedule(const Trace& trace, Family family, std::size_t pool)
@@ -422,10 +422,10 @@ public:
         marks_.front().left = trace.capacity[pool];
     }
 
-    /// Sum of the completion times of its jobs.
+    /// Returns the sum of the completion times of its jobs.
     [[nodiscard]] double seconds() const { return seconds_; }
 
-    /// The sum after a change of the job's decision, or infinity if it is more than `most`.
+    /// Returns the sum after a change of the job's decision, or infinity if it exceeds `most`.
     double run(std::span<const Decision> decisions, std::size_t changed, double most) {
         decisions_ = decisions;
         first_mark_ = changed / jobs_between_marks;
@@ -436,7 +436,7 @@ public:
         while (true) {
             skip_others();
             if (moment_.next / jobs_between_marks >= end_mark_) {
-                // Marks that are passed over lead nowhere.
+                // Marks that were passed lead nowhere.
                 while (moment_.next / jobs_between_marks > end_mark_) trial_mark().next = none;
                 if (joins(marks_[end_mark_], changed)) {
                     trial_seconds_ = seconds_ + moment_.waited - marks_[end_mark_].waited;
@@ -453,7 +453,7 @@ public:
         }
         return trial_seconds_ <= most ? trial_seconds_ : never;
     }
-    /// Makes the last run stay.
+    /// Keeps the last run.
     void accept() {
         for (std::size_t mark = first_mark_ + 1; mark < end_mark_; ++mark)
             std::swap(marks_[mark], trial_marks_[mark - first_mark_ - 1]);
@@ -488,7 +488,7 @@ private:
                             [&](const ActiveJob& active) { return active.job == changed; });
     }
 
-    /// To the next completion or submission.
+    /// Advances to the next completion or submission.
     void step() {
         double next = moment_.next < trace_->jobs.size() ? trace_->jobs[moment_.next].seconds : never;
         for (const ActiveJob& active : moment_.active) next = std::min(next, active.ends);
@@ -534,7 +534,7 @@ private:
             if (choice != none) moment_.left -= choice_of(active.job, choice).gpus;
         }
     }
-    /// What is left for a job: what it has, what it wants, or the largest smaller allotment.
+    /// Returns what a job gets: what it has, what it wants, or the largest smaller allotment that is free.
     [[nodiscard]] std::size_t choose(const ActiveJob& active) const {
         const Decision& decision = decisions_[active.job];
         const bool wants_more = decision.grows && is_left(active.job, decision.choice);
@@ -566,14 +566,14 @@ private:
     std::size_t pool_;
     double seconds_ = 0;
     std::vector<Moment>
-        marks_;  // every so many submissions, of the schedule last accepted; the first is empty
+        marks_;  // states of the accepted schedule at regular numbers of submissions; the first is empty
     // Of the last run:
     std::span<const Decision> decisions_;
     Moment moment_;
     double trial_seconds_ = 0;
     std::size_t first_mark_ = 0,
                 end_mark_ = 0;         // it leaves the old schedule at one mark and is back at the other
-    std::vector<Moment> trial_marks_;  // those between
+    std::vector<Moment> trial_marks_;  // the marks between these two
 };
 
 /// The schedule of all jobs.
@@ -590,10 +590,10 @@ public:
     }
 
     [[nodiscard]] const std::vector<Decision>& decisions() const { return decisions_; }
-    /// Sum of all completion times.
+    /// Returns the sum of all completion times.
     [[nodiscard]] double seconds() const { return seconds_; }
 
-    /// Changes a job's decision unless the sum is then more than `most`; returns whether.
+    /// Changes a job's decision unless the sum would exceed `most`. Returns whether it did.
     bool change(std::size_t job, const Decision& decision, double most) {
         const Decision before = std::exchange(decisions_[job], decision);
         const std::vector<Choice>& choices = trace_->program_of(job).choices;
@@ -619,9 +619,9 @@ private:
     double seconds_ = 0;
 };
 
-/// Every job wants what makes seconds * price^power least, and goes by what that costs: the cheapest
-/// allotments for power 1, the fastest for power 0. A pool that has got more than its part of the work so far
-/// is dearer.
+/// Every job wants the allotment with the least seconds * price^power, and this cost is its priority. Power
+/// 1 gives the cheapest allotments, power 0 the fastest. A pool with more than its share of the work so far
+/// counts as more expensive.
 std::vector<Decision> first_decisions(const Trace& trace, std::span<const double> prices, double power) {
     std::vector<Decision> decisions;
     std::vector<double> busy(prices.size(), 1.0);  // seconds of all of its GPUs
@@ -650,7 +650,7 @@ struct Found {
     long long evaluations = 0;
 };
 
-/// Simulated annealing: random changes of one job's decision, of which worse ones are taken ever more rarely.
+/// Simulated annealing: changes one job's decision at random, and accepts worse results ever more rarely.
 Found anneal(const Trace& trace, Family family, std::span<const double> prices, double seconds) {
     const double begin = benchmarks::cpu_milliseconds();
     std::vector<Decision> decisions;
@@ -681,7 +681,7 @@ Found anneal(const Trace& trace, Family family, std::span<const double> prices, 
             case 1:
                 decision.choice = below(trace.program_of(job).choices.size());
                 break;
-            case 2: {  // just before or after one that came at about the same time
+            case 2: {  // moves to just before or after a job that came at about the same time
                 const std::size_t first = job - std::min<std::size_t>(job, 32);
                 const std::size_t other = first + below(std::min(jobs, job + 33) - first);
                 const double priority = schedule.decisions()[other].priority;
@@ -700,14 +700,14 @@ Found anneal(const Trace& trace, Family family, std::span<const double> prices, 
         found.seconds = schedule.seconds();
         best = schedule.decisions();
     }
-    // The schedule in one go: parts put together must come to the same.
+    // Recompute the whole schedule at once: it must equal the sum of its parts.
     const double again = Schedule(trace, family, best).seconds();
     if (std::abs(again - found.seconds) > 1e-6 * again) throw std::logic_error("a schedule fell apart");
     found.seconds = again;
     return found;
 }
 
-/// saturn/workload-1 for .../saturn/workload-1.csv.
+/// Returns saturn/workload-1 for .../saturn/workload-1.csv.
 std::string workload_name(std::string path) {
     path = path.substr(0, path.rfind(".csv"));
     const std::size_t slash = path.rfind('/');

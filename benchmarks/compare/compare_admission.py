@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """compare_admission.py DEADLINE_ADMISSION DATA/elasticflow [--restarts 0,30]
 
-Admission of jobs with deadlines in recorded states of ElasticFlow's simulator, but for jobs that could not even end in
-time alone, beside HiGHS (scipy's, one thread) on the program over time with sums of GPU seconds: how long each job has
-each size in each interval between deadlines, so that least is lacking of what the jobs need. HiGHS says yes wherever ours
-does, since that program admits more where GPUs cannot be divided, and has neither slots nor restarts; ours gives a plan
-in whole sizes. Each state is asked with all nodes, with the fewest on which there is a plan without slots and restarts,
-and with one node less. Prints by trace, and by what the recorded greedy did with all nodes, how many states have a plan
-or a proof of none, and for how many HiGHS says yes; how many jobs could not end in time alone, how many newcomers are
-admitted (and by the recorded program), how often a plan changes the GPUs of a job, and CPU times of both (HiGHS: the
-solver's call alone; `times`: of all states together). Exits 1 if an answer contradicts HiGHS, a checker that knows nothing
-of the search refuses a plan, or with all nodes an answer is unknown or fewer newcomers are admitted than were recorded.
+Compares admission of jobs with deadlines in recorded states of ElasticFlow's simulator with HiGHS (scipy's, one
+thread). Jobs that could not end in time even alone are left out. HiGHS solves the program over time with sums of GPU
+seconds: how long each job has each size in each interval between deadlines, so that the least work is missing. HiGHS
+says yes wherever ours does, since that program admits more where GPUs cannot be divided, and has neither slots nor
+restarts; ours gives a plan in whole sizes. Each state is asked with all nodes, with the fewest that have a plan without
+slots and restarts, and with one node less. Prints by trace, and by what the recorded greedy did with all nodes, how
+many states have a plan or a proof of none, and for how many HiGHS says yes; how many jobs could not end in time alone,
+how many newcomers are admitted (and by the recorded program), how often a plan changes a job's GPUs, and CPU times of
+both (HiGHS: the solver's call alone; `times`: of all states together). Exits with 1 if an answer contradicts HiGHS, if
+a checker that knows nothing of the search refuses a plan, or if with all nodes an answer is unknown or fewer newcomers
+are admitted than were recorded.
 """
 import argparse, json, pathlib, statistics, subprocess, sys
 
@@ -24,7 +25,7 @@ TRACES = {"evp": "T4", "t195": "A100"}
 
 
 def possible_with_highs(state, speeds, gpus, left_out):
-    """Whether all work can be done, by sums of GPU seconds; and CPU seconds of the solver."""
+    """Returns whether all work can be done, by sums of GPU seconds, and the solver's CPU seconds."""
     jobs = []
     for name, model, batch, left, deadline, most, *_ in state["jobs"]:
         table = speeds[model][str(batch)]
@@ -50,7 +51,7 @@ def possible_with_highs(state, speeds, gpus, left_out):
                 done.append((size, -r * length / left)), taken[i].append((size, n)), its.append((size, 1))
                 size += 1
             row(its, 1)
-        done.append((size, -1))  # what is lacking
+        done.append((size, -1))  # the work that is missing
         size += 1
         cost.append(size - 1)
         row(done, -1)

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""Recorded rounds by this library and by general solvers, in turn in one run: how many times as long they take.
+"""Solves recorded rounds with this library and with general solvers, in turn in one run, and compares their times.
 
 usage: compare_allot.py PROGRAM FOLDER [options]        --help lists them
 
-PROGRAM is built from allot_general_solvers.cpp, FOLDER holds *.jsonl.gz with one problem a line. Wants Debian's
-python3-scipy for HiGHS, and libglpk-dev and coinor-libcbc-dev where PROGRAM is built for GLPK and CBC.
+PROGRAM is built from allot_general_solvers.cpp, FOLDER contains *.jsonl.gz with one problem per line. Needs Debian's
+python3-scipy for HiGHS, and libglpk-dev and coinor-libcbc-dev if PROGRAM is built with GLPK and CBC.
 
-Every solver has one thread and the round's own relative gap; counted is the CPU time of the solver call alone (the
-model is in the solver's form before), the least of three calls or, from 50 ms on, one call. The row `highs` is HiGHS
-itself, the row `milp` scipy.optimize.milp around it. A round that a solver did not finish counts with the time it had:
-its ratio is too small.
+Every solver has one thread and the round's own relative gap. The CPU time is that of the solver call alone (the model
+is in the solver's form before): the least of three calls or, from 50 ms on, of one call. The row `highs` is HiGHS
+itself, the row `milp` is scipy.optimize.milp around it. A round that a solver did not finish counts with the time it
+had, so its ratio is too small.
 """
 import argparse
 import fnmatch
@@ -30,7 +30,7 @@ OURS, INSIDE, AROUND = "goodput", "highs", "milp"
 
 
 class TimedHighs:
-    """Stands before scipy's door to HiGHS and keeps the CPU seconds of the last call."""
+    """Wraps scipy's entry to HiGHS and keeps the CPU seconds of the last call."""
 
     def __init__(self, call):
         self.call, self.seconds = call, 0.0
@@ -43,7 +43,7 @@ class TimedHighs:
 
 
 def solve_by_highs(problem, limit):
-    """The answers of the rows `highs` and `milp`: one solution, two times."""
+    """Returns the answers of the rows `highs` and `milp`: one solution, two times."""
     capacity, jobs = problem["capacity"], problem["jobs"]
     rows, columns, units, values = [], [], [], []
     for number, job in enumerate(jobs):
@@ -77,7 +77,7 @@ def solve_by_highs(problem, limit):
 
 
 def stacked(problems, first, count):
-    """`count` rounds from `first` on joined into one cluster, values of the i-th times 1 + 0.001 i."""
+    """Joins `count` rounds from `first` on into one cluster, with the values of the i-th times 1 + 0.001 i."""
     parts = [problems[(first + i) % len(problems)] for i in range(count)]
     jobs = [{**job, "options": [{**option, "value": option["value"] * (1 + 0.001 * i)} for option in job["options"]]}
             for i, part in enumerate(parts) for job in part["jobs"]]
@@ -90,7 +90,7 @@ def quantile(values, part):
 
 
 def print_table(title, rounds):
-    """One row a solver: times, ratios to ours, and how the objectives compare."""
+    """Prints one row per solver: times, ratios to ours, and how the objectives compare."""
     print(f"\n{title}: {len(rounds)} rounds")
     print(f"{'':10} {'median ms':>10} {'99 % ms':>10} {'worst ms':>10} | {'ratio: median':>13} {'p10':>8} {'worst':>8} "
           f"{'of sums':>8} | {'unfinished':>10} {'no answer':>9} {'worse':>6} {'better':>6} {'faulty':>6}")
@@ -118,13 +118,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder")
-    parser.add_argument("--files", default="*", help="of which files the rounds are (a pattern)")
+    parser.add_argument("--files", default="*", help="pattern for the names of files with rounds")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every N-th round only")
-    parser.add_argument("--time-limit", type=float, default=10, metavar="SECONDS", help="a solver has for a round")
+    parser.add_argument("--time-limit", type=float, default=10, metavar="SECONDS", help="limit of a solver per round")
     parser.add_argument("--solvers", default="highs,glpk,cbc", help="separated by commas")
     parser.add_argument("--stacked", type=int, default=0, metavar="K",
                         help="join each chosen round with the K - 1 that follow it")
-    parser.add_argument("--save", metavar="FILE", help="write every answer, one line of JSON a round")
+    parser.add_argument("--save", metavar="FILE", help="write every answer, one line of JSON per round")
     given = parser.parse_args()
     solvers = given.solvers.split(",")
     _milp._highs_wrapper = TimedHighs(_milp._highs_wrapper)

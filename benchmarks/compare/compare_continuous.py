@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""The linear programs of a simulated day on 10,240 GPUs by `goodput allot`, HiGHS, GLPK and CBC.
+"""Solves the linear programs of a simulated day on 10,240 GPUs with `goodput allot`, HiGHS, GLPK and CBC.
 
 usage: compare_continuous.py FOLDER PROGRAM [--highs HIGHS] [--glpsol GLPSOL] [--cbc CBC] [options]
 
 FOLDER is the folder `simulator` of github.com/suhasjs/continuous-scheduling (MIT), which is not part of this project;
 PROGRAM is the program goodput. The simulator's own classes make jobs, speeds and programs: in each round the linear
 relaxation of Sia's program, as its policy `sia-lp-relaxed` states it, p = 0.5, 1.1 for a job without GPUs. They need
-numpy; cvxpy and rich are replaced by empty modules, since only its solvers and its messages use them. The day goes
-on by the relaxation that we solve, rounded as the policy rounds. Each program is solved as it comes by `goodput allot
---relax`, cold, and by `goodput allot`, whole configurations to a gap of 1e-4, and every N-th one by the others.
+numpy. Empty modules replace cvxpy and rich, which only its solvers and its messages use. The day continues from our
+solution of the relaxation, rounded as the policy rounds. Each program is solved by `goodput allot --relax`, cold, and
+by `goodput allot`, whole configurations to a gap of 1e-4, and every N-th one by the others.
 
-Left out are columns that can never help: of the configurations of a GPU type that a job cannot use, which all are worth
-the same to it in these programs, only the smallest stays. Seconds: ours as the answer says, of HiGHS CPU seconds beyond
-reading the file, of GLPK and CBC what they print (--cpu-clock makes CPU time of all). Every point of ours is checked
-against every row.
+Columns that can never help are left out: in these programs all configurations of a GPU type that a job cannot use are
+worth the same to it, so only the smallest stays. Seconds: ours are those in the answer, those of HiGHS are CPU
+seconds without reading the file, those of GLPK and CBC are what they print (--cpu-clock makes all of them CPU time).
+Every point of ours is checked against every row.
 """
 import argparse
 import csv
@@ -39,7 +39,7 @@ WITHOUT_GPUS, POWER = 1.1, 0.5
 
 
 def load_simulator(folder):
-    """The simulator's modules, without the packages that only its solvers and its messages need."""
+    """Imports the simulator's modules without the packages that only its solvers and its messages need."""
     os.chdir(folder)
     sys.path.insert(0, os.getcwd())
     rich = types.ModuleType("rich")
@@ -63,7 +63,7 @@ def jobs_of(simulator, workload, gpus):
 
 
 class Day:
-    """The simulator's loop, with the solver left to the caller."""
+    """The simulator's loop, in which the caller solves the programs."""
 
     def __init__(self, simulator, workload, scale, seed):
         np.random.seed(seed)
@@ -90,7 +90,7 @@ class Day:
         return self.recorder.get_active_jobs()
 
     def program(self, active):
-        """The round's program in the form of `goodput allot`, and by job the configuration of each option."""
+        """Returns the round's program in the form of `goodput allot`, and by job the configuration of each option."""
         number = {name: at for at, name in enumerate(self.types)}
         jobs, shapes = [], []
         for name in sorted(active):
@@ -107,7 +107,7 @@ class Day:
         return {"capacity": [self.gpus[name] for name in self.types], "jobs": jobs}, shapes
 
     def take(self, active, shapes, choice):
-        """Gives jobs what the relaxation says, split ones rounded as the policy does."""
+        """Gives jobs what the relaxation says. Split jobs are rounded as the policy does."""
         free, split, given = dict(self.gpus), {}, {}
         for name, meant, parts in zip(sorted(active), shapes, choice):
             kept = [(meant[option], part) for option, part in parts if round(part, 3) > 0]
@@ -155,7 +155,8 @@ def faults_of_relaxed(program, answer):
 
 
 def solve_by_text_solver(kind, solver, problem):
-    """Seconds as the solver prints them, and its objective: GLPK's dual simplex or CBC (Clp) on a free MPS file."""
+    """Runs GLPK's dual simplex or CBC (Clp) on a free MPS file. Returns seconds as the solver prints them, and its
+    objective."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "problem.mps")
         highs_program.write_mps(problem, path, integer=False, least=True)
@@ -186,13 +187,13 @@ def main():
     parser.add_argument("--glpsol", metavar="GLPSOL")
     parser.add_argument("--cbc", metavar="CBC")
     parser.add_argument("--workload", default="workloads/40kjobs_24hrs_pai/workload-1.csv")
-    parser.add_argument("--scale", type=int, default=40, help="times 256 GPUs")
+    parser.add_argument("--scale", type=int, default=40, help="cluster size as a multiple of 256 GPUs")
     parser.add_argument("--round", type=int, default=300, metavar="SECONDS")
     parser.add_argument("--hours", type=float, default=24)
-    parser.add_argument("--every", type=int, default=12, metavar="N", help="every N-th program by the others")
-    parser.add_argument("--seed", type=int, default=1, help="of the noise of speeds")
+    parser.add_argument("--every", type=int, default=12, metavar="N", help="solve every N-th program with the others")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the noise of speeds")
     parser.add_argument("--cpu-clock", action="store_true", help="all solvers count CPU time; needs a C compiler")
-    parser.add_argument("--write", metavar="FILE", help="the programs that the others solve, gzip, one a line")
+    parser.add_argument("--write", metavar="FILE", help="write the programs that the others solve, gzip, one per line")
     given = parser.parse_args()
     command, highs, glpsol, cbc = (text and (os.path.abspath(text) if os.path.exists(text) else text)
                                    for text in (given.program, given.highs, given.glpsol, given.cbc))

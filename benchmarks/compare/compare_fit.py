@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Throughput fits by goodput and by the published method (scipy's L-BFGS-B), side by side in one run.
+"""Compares throughput fits by goodput and by the published method (scipy's L-BFGS-B), in one run.
 
 usage: compare_fit.py PROFILES [INCLUDE [COMPILER]]
 
 Draws samples as jobs gather them from the measured profiles in PROFILES, sets of 5 to 30 (of 2 to 6 shapes) and
 of 50 (of any shape), fits every set by both, and prints the times, their ratio, and the error of the step time
 over the whole profile. The published objective is minimised with its exact gradient and with scipy's own
-differences. INCLUDE is the folder of goodput's headers (default: ../include beside this script), COMPILER
+differences. INCLUDE is the folder of goodput's headers (default: ../include next to this script), COMPILER
 defaults to g++.
 
 seven      the published model: ThroughputFitter
@@ -25,7 +25,7 @@ import numpy as np
 
 import published_fit
 
-PROGRAM_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "program"  # which has peers/
+PROGRAM_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "program"  # has peers/
 PROGRAM = r"""
 #include <algorithm>
 #include <chrono>
@@ -123,7 +123,7 @@ int main() {
 
 
 def draw(profile, rng, count):
-    """Samples of a table: up to 30 of two to six shapes, more of any shape."""
+    """Draws samples of a table: up to 30 from two to six shapes, more from any shape."""
     rows = profile.tolist()
     if count <= 30:
         shapes = sorted({(row[0], row[1]) for row in rows})

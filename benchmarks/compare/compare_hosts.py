@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Compares who divides CPU cores and memory in Synergy's world: prices (`--host goodput`) beside the published `tune`,
-its bound `opt` and the proportional share, under the same orders on the same traces. Exits 1 if a target is missed.
+"""Compares ways to divide CPU cores and memory in Synergy's world: prices (`--host goodput`) with the published `tune`,
+its bound `opt` and the proportional share, under the same orders on the same traces. Exits with 1 if a target is
+missed.
 
 usage: compare_hosts.py PROGRAM DATA [--policies LIST] [--match TEXT] [--opt]
 
-PROGRAM is `goodput`; DATA holds traces/ and profiles/. One line a trace and order: average completion time of tune in
-hours, and of goodput and proportional as a part of it; the 99th percentile likewise. --opt replays `opt`, too, which
-takes longer, and says how much of the distance from tune to opt is closed.
+PROGRAM is `goodput`; DATA contains traces/ and profiles/. Prints a line for each trace and order: average completion
+time of tune in hours, that of goodput and proportional as a fraction of it, and the same for the 99th percentile.
+--opt replays `opt`, too, which takes longer, and prints how much of the distance from tune to opt is closed.
 """
 import argparse
 import json
@@ -19,7 +20,7 @@ TARGETS = {"mean": 0.97, "worst": 1.005, "p99": 1.0}
 
 
 def replay(program, data, trace, policies, hosts):
-    """Rows of the program by policy and host."""
+    """Returns the program's rows by policy and host."""
     nodes = 16 if "16srv" in trace.stem else 4
     command = [program, "replay", "--world", "synergy", "--json", "--workload", str(trace),
                "--profiles", str(data / "profiles" / "profiles.json"), "--cluster", f"gpu:{nodes}x8",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Best batch plans of a job on twenty shapes: this library beside the published search in numpy, in one go.
+"""Finds best batch plans of a job on twenty shapes, by this library and by the published search in numpy, in one run.
 
 usage: compare_model.py MODEL_BENCHMARK        the program built from model_benchmark.cpp; needs numpy
 """
@@ -18,7 +18,7 @@ def main():
         sys.exit(__doc__)
     published = [sys.executable, str(pathlib.Path(__file__).with_name("published_goodput.py"))]
     ours = [sys.argv[1], "--benchmark_filter=best_plans", "--benchmark_format=json"]
-    # CPU time, in turn, the fastest of each: other work on the machine slows single runs down.
+    # CPU time, in turn, the fastest of each, because other work on the machine slows single runs down.
     numpy_runs, our_runs = [], []
     for _ in range(5):
         numpy_runs.append(run(published))

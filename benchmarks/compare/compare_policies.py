@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How much sooner do jobs complete than under the peer, Sia as published?
+"""Measures how much sooner jobs complete than under the peer, Sia as published.
 
 usage: compare_policies.py PROGRAM DATA/sia [--seeds 3] [--policies sia,sia-refined,goodput,goodput-declared]
                            [--workloads saturn/workload-1,...] [--load 0.5,1,2,4,8] [--rates none]
                            [--processes 2] [--output FILE]
        compare_policies.py --input FILE... [--policies ...] [--workloads ...] [--load ...]
 
-Replays each workload at each load under each policy with several seeds (they break ties between equal values), and
-prints a table for each load: means over seeds, the averages' scatter, and the ratio of the averages to the first
-policy's. A last table has geometric means over the workloads of the ratios to the first policy.
+Replays each workload at each load under each policy with several seeds (they break ties between equal values). Prints
+a table for each load: means over seeds, the averages' scatter, and the ratio of the averages to the first policy's. A
+last table has geometric means over the workloads of the ratios to the first policy.
 
-A load of 2 means the same jobs in half the time. --output keeps every single result as a line of JSON; --input
-reads such files instead of running anything, and leaves out what is not asked for.
+A load of 2 means the same jobs in half the time. --output writes every single result as a line of JSON; --input reads
+such files instead of running anything, and ignores results that were not asked for.
 """
 import argparse
 import collections
@@ -30,7 +30,7 @@ WORKLOADS = "saturn/workload-1,saturn/workload-9,saturn/workload-10,philly/workl
 
 
 def replay(program, data, policies, workload, load, seed, *options):
-    """What the program prints for one workload, load and seed: one result a policy."""
+    """Returns what the program prints for one workload, load and seed: one result per policy."""
     command = [program, "replay", "--workload", f"{data}/workloads/{workload}.csv", "--profiles", f"{data}/profiles",
                "--policy", policies, "--load", str(load), "--seed", str(seed), "--json", *options]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -40,8 +40,8 @@ def replay(program, data, policies, workload, load, seed, *options):
 
 
 def replay_all(arguments, policies, workloads, loads):
-    """All results. If it is interrupted, the file has what was done by then."""
-    # Seed by seed, so that what is left takes as long a run as what is done; the longest workload first.
+    """Returns all results. If it is interrupted, the file contains what was done by then."""
+    # Seed by seed, so that the rest takes as long per run as what is done. The longest workload comes first.
     tasks = [(workload, load, seed) for seed in range(1, arguments.seeds + 1)
              for workload in reversed(workloads) for load in reversed(loads)]
     results = []
@@ -63,7 +63,7 @@ def replay_all(arguments, policies, workloads, loads):
 
 
 def read(paths):
-    """The results that --output wrote."""
+    """Returns the results that --output wrote."""
     results = []
     for path in paths:
         with open(path, encoding="utf-8") as lines:
@@ -72,7 +72,7 @@ def read(paths):
 
 
 def means_of(results):
-    """Means over seeds by (load, workload, policy), with the scatter of the averages."""
+    """Returns means over seeds by (load, workload, policy), with the scatter of the averages."""
     groups = collections.defaultdict(list)
     for result in results:
         if result["completed"] != result["jobs"]:
@@ -89,14 +89,14 @@ def means_of(results):
 
 
 def require_all(means, policies, workloads, loads):
-    """Ends the program if there is nothing to compare with somewhere."""
+    """Ends the program if a load, workload and policy to compare has no result."""
     for of in itertools.product(loads, workloads, policies):
         if of not in means:
             sys.exit(f"there is no result of load {of[0]:g}, {of[1]}, {of[2]}")
 
 
 def ratios(means, load, workloads, policy, peer, key):
-    """One ratio to the peer for every workload."""
+    """Returns one ratio to the peer per workload."""
     return [means[load, workload, policy][key] / means[load, workload, peer][key] for workload in workloads]
 
 
@@ -105,7 +105,7 @@ def geometric_mean(values):
 
 
 def named(results, key, wanted):
-    """Of what the results have, what was asked for, in that order; everything if nothing was."""
+    """Returns the names in the results that the caller asked for, in that order, or all names if it asked for none."""
     present = dict.fromkeys(result[key] for result in results)
     return [name for name in wanted or present if name in present]
 
@@ -139,15 +139,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", nargs="?")
     parser.add_argument("data", nargs="?")
-    parser.add_argument("--seeds", type=int, default=3, help="1 to this (default: 3)")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds, from 1 on (default: 3)")
     parser.add_argument("--policies", help=f"the first one is the peer (default: {POLICIES})")
     parser.add_argument("--workloads")
-    parser.add_argument("--load", help="by which times of submission are divided; several with commas (default: 1)")
+    parser.add_argument("--load", help="divisors of the times of submission, separated by commas (default: 1)")
     parser.add_argument("--rates", choices=["given", "none"], default="given",
                         help="whether jobs declare the rates of one GPU (default: given)")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--output", help="file for all results, one JSON document a line")
-    parser.add_argument("--input", nargs="+", help="such files, to be read instead of running anything")
+    parser.add_argument("--output", help="file for all results, one JSON document per line")
+    parser.add_argument("--input", nargs="+", help="files of --output to read instead of running anything")
     arguments = parser.parse_args()
     if not arguments.input and not arguments.data:
         parser.error("PROGRAM and DATA, or --input, must be given")

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Public instances by the proving allotter and by a current HiGHS, in turn in one run.
+"""Solves public instances with the proving allotter and with a current HiGHS, in turn in one run.
 
 usage: compare_public.py PROGRAM FOLDER [--highs HIGHS] [options]        --help lists them
 
-PROGRAM is allot_hard. FOLDER holds instances and a list of them: instances.csv (columns name, kind, what, best, bound),
-or data.csv as in the folder data of github.com/fontanf/generalizedassignmentsolver (117 instances of generalised
-assignment, MIT). Without a list every file whose name matches --only counts as one of the kind --kind, without a known
-best value.
+PROGRAM is allot_hard. FOLDER contains instances and a list of them: instances.csv (columns name, class, kind, what,
+best, bound), or data.csv as in the folder data of github.com/fontanf/generalizedassignmentsolver (117 instances of
+generalised assignment, MIT). Without a list, every file whose name matches --only counts as one of the kind --kind,
+without a known best value.
 
-Each limit is a run of its own; a solver that proves an instance within a limit is not asked again with a longer one.
-Gap 0, one thread. Printed are CPU seconds: of ours the call alone, of HiGHS its process beyond reading the file. Limits
-are elapsed time, unless --cpu-clock makes CPU time of them, as a machine with other work needs. Every point is checked
+Each limit is a separate run. A solver that proves an instance within a limit is not asked again with a longer one.
+Gap 0, one thread. Prints CPU seconds: of ours the call alone, of HiGHS its process without reading the file. Limits
+are elapsed time, unless --cpu-clock makes them CPU time, as a machine with other work needs. Every point is checked
 against every row exactly as given.
 """
 import argparse
@@ -26,7 +26,7 @@ import highs_program
 
 
 def read_assignment(path):
-    """Generalised assignment in the layout of OR-Library, as a problem whose value is (jobs x top - cost)."""
+    """Reads generalised assignment in the layout of OR-Library as a problem whose value is (jobs x top - cost)."""
     with open(path) as file:
         numbers = iter(list(map(Decimal, file.read().split())))
     agents, jobs = int(next(numbers)), int(next(numbers))
@@ -40,7 +40,7 @@ def read_assignment(path):
 
 
 def read_choices(path):
-    """Multiple-choice multidimensional knapsack: a class begins with a line of one number."""
+    """Reads a multiple-choice multidimensional knapsack: a class begins with a line of one number."""
     rows = []
     with open(path) as file:
         for line in file:
@@ -63,7 +63,7 @@ def numbers_or_none(text):
 
 
 def listed(folder, kind):
-    """Name, class, kind, path, best known value and bound of each instance."""
+    """Yields name, class, kind, path, best known value and bound of each instance."""
     path = os.path.join(folder, "instances.csv")
     if os.path.exists(path):
         with open(path) as file:
@@ -86,7 +86,7 @@ def listed(folder, kind):
 
 
 def checked(problem, choice):
-    """The value in the instance's own terms, or None, and faults."""
+    """Returns the value in the instance's own terms, or None, and faults."""
     if not choice or (problem["sign"] < 0 and None in choice):
         return None, []
     faults, value = highs_program.faults_of(problem, choice)
@@ -115,12 +115,13 @@ def solve_by_highs(model, problem, seconds):
 
 
 def distance(problem, best, value):
-    """Percent by which a value is worse than the best known one; below 0 where it is better."""
+    """Returns by how many percent a value is worse than the best known one; negative if it is better."""
     return None if value is None or best is None else 100 * problem["sign"] * (best - value) / abs(best) + 0.0
 
 
 def print_table(rows, solvers, limits):
-    """By limit and class: how many each solver proved, and how far what it found is from the best known."""
+    """Prints, by limit and class, how many instances each solver proved, and how far its values are from the best
+    known."""
     groups = {}
     for row in rows:
         groups.setdefault(row["class"], []).append(row)
@@ -144,10 +145,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--highs", metavar="HIGHS")
     parser.add_argument("--seconds", default="1,10,60", metavar="SECONDS,...")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
-    parser.add_argument("--kind", default="gap", choices=["gap", "mmkp"], help="without a list")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
+    parser.add_argument("--kind", default="gap", choices=["gap", "mmkp"], help="kind of all files if there is no list")
     parser.add_argument("--cpu-clock", action="store_true", help="both solvers count CPU time; needs a C compiler")
-    parser.add_argument("--save", metavar="FILE", help="one line of JSON an instance")
+    parser.add_argument("--save", metavar="FILE", help="write one line of JSON per instance")
     given = parser.parse_args()
     if given.cpu_clock:
         highs_program.count_cpu_time()

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""PublishedFitter and scipy's L-BFGS-B on the published objective, side by side in one run.
+"""Compares PublishedFitter and scipy's L-BFGS-B on the published objective, in one run.
 
 usage: compare_published_fit.py PROGRAM PROFILES [--jobs N] [--longest N] [--seed N]
 
-PROGRAM is `published_fit_pipe`, built from beside this file.
+PROGRAM is `published_fit_pipe`, whose source is next to this file.
 
-Draws what jobs would measure from the profiles in PROFILES (published_fit.py): each starts on one GPU, grows
-to more GPUs and nodes, and meets new batch sizes everywhere, with times between the measured ones where the
-batch lies between. Every prefix of a history is fitted, as a job is fitted again after each new sample. Prints
-how often the objectives at the stop agree, how much the predicted step times of the whole profile differ, and
+Draws what jobs would measure from the profiles in PROFILES (published_fit.py): each starts on one GPU, grows to
+more GPUs and nodes, and meets new batch sizes everywhere. Times of batches between measured ones are
+interpolated. Every prefix of a history is fitted, as a job is fitted again after each new sample. Prints how
+often the objectives at the stop agree, how much the predicted step times of the whole profile differ, and
 times.
 
-Where the method stops depends on rounding, the more the fewer the samples (the objective has a kink at an exact
-fit). `scipy again` says how much: the same samples with times changed in the fifteenth digit. Times are the lesser
-of two runs; scipy's contain its objective in numpy.
+Where the method stops depends on rounding, more so with fewer samples (the objective has a kink at an exact fit).
+`scipy again` shows how much: the same samples with times changed in the fifteenth digit. Times are the lesser of two
+runs; scipy's include its objective in numpy.
 """
 import argparse
 import subprocess
@@ -27,7 +27,7 @@ NODES, GPUS, BATCH, STEP, SYNC = range(5)
 
 
 def history(profile, random, longest):
-    """Samples of one job in the order in which it meets them, no (nodes, GPUs, batch) twice."""
+    """Returns the samples of one job in the order in which it meets them; no (nodes, GPUs, batch) occurs twice."""
     shapes = [tuple(shape) for shape in np.unique(profile[:, [GPUS, NODES]], axis=0)]
     if shapes[0] != (1, 1):
         return np.empty((0, 5))
@@ -45,7 +45,7 @@ def history(profile, random, longest):
         near = [other for other in shapes if shape[0] / 2 <= other[0] <= 2 * shape[0] and other != shape]
         if not near or random.random() < 0.05:
             break
-        # As policies do: full nodes, or none; rather more GPUs than fewer.
+        # Like policies, prefers full nodes or single ones, and more GPUs to fewer.
         likely = [other[0] >= shape[0] and 2 * other[1] <= other[0] + 1 for other in near]
         near = [other for other, is_likely in zip(near, likely) if is_likely] or near
         shape = near[random.integers(len(near))]
@@ -53,7 +53,7 @@ def history(profile, random, longest):
 
 
 def run_ours(sets, program):
-    """Parameters, objective, iterations, evaluations and microseconds of every set, one row each."""
+    """Returns parameters, objective, iterations, evaluations and microseconds of every set, one row each."""
     text = "\n".join(
         f"{len(samples)} " + " ".join(f"{int(n)} {int(k)} {int(b)} {t!r} {s!r}" for n, k, b, t, s in samples.tolist())
         for samples in sets)
@@ -62,8 +62,8 @@ def run_ours(sets, program):
 
 
 def run_scipy(samples):
-    """The same of scipy. Its own value of the objective is that of a point that it did not keep, where the last line
-    search failed."""
+    """Returns the same from scipy. If its last line search failed, its own value of the objective belongs to a point
+    that it did not keep."""
     begin = time.perf_counter()
     parameters, found = published_fit.fit(samples)
     microseconds = 1e6 * (time.perf_counter() - begin)
@@ -73,7 +73,7 @@ def run_scipy(samples):
 
 
 def compare(title, first, second, profiles):
-    """Two tables of fits, and for each the profile to predict."""
+    """Compares two tables of fits, with the profile to predict for each fit."""
     objective = np.abs(second[:, 7] - first[:, 7])
     differences = []
     for row_first, row_second, profile in zip(first, second, profiles):
@@ -91,8 +91,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("profiles")
-    parser.add_argument("--jobs", type=int, default=10, help="of each application on each GPU type (default: 10)")
-    parser.add_argument("--longest", type=int, default=25, help="history, in samples (default: 25)")
+    parser.add_argument("--jobs", type=int, default=10, help="jobs of each application on each GPU type (default: 10)")
+    parser.add_argument("--longest", type=int, default=25, help="samples in the longest history (default: 25)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Problems with many rows by `goodput allot` and by a current HiGHS, in turn in one run.
+"""Solves problems with many rows with `goodput allot` and with a current HiGHS, in turn in one run.
 
 usage: compare_rows.py PROGRAM DATA [--highs HIGHS] [options]        --help lists them
 
-PROGRAM is the program goodput, DATA a *.jsonl or *.jsonl.gz of problems, or a folder of them, with a `reference` or
-without (row_problems.py writes some). HIGHS is a program `highs`, such as a build of github.com/ERGO-Code/HiGHS.
+PROGRAM is the program goodput, DATA a *.jsonl or *.jsonl.gz of problems, or a folder of them, with or without a
+`reference` (row_problems.py writes some). HIGHS is a program `highs`, such as a build of github.com/ERGO-Code/HiGHS.
 
-Both solve every problem to each gap, one thread, and ours is asked again with short deadlines, at the first gap and at
-gap 0. Every point of both is checked against every row exactly as given. Seconds are CPU seconds: of ours the least of
-what the answer says (elapsed) and of what the process takes beyond an empty run, of HiGHS what its process takes beyond
-reading the file; the least of three calls where they are quick. Deadlines and caps are elapsed time, unless --cpu-clock
-makes CPU time of them, as a machine with other work needs. A problem is open after t seconds if it was not closed to
-the gap by then; in ratios the cap stands for what was not closed. `short` is how far an answer lies below the best
-value known from the reference or from this run, in percent of it.
+Both solve every problem to each gap with one thread, and ours is asked again with short deadlines, at the first gap
+and at gap 0. Every point of both is checked against every row exactly as given. Seconds are CPU seconds: for ours the
+lesser of what the answer says (elapsed) and what the process takes beyond an empty run, for HiGHS what its process
+takes without reading the file; the least of three calls if they are quick. Deadlines and caps are elapsed time,
+unless --cpu-clock makes them CPU time, as a machine with other work needs. A problem is open after t seconds if it
+was not closed to the gap by then; ratios use the cap for problems that were not closed. `short` is how far an answer
+lies below the best value known from the reference or from this run, in percent of it.
 """
 import argparse
 import fnmatch
@@ -37,7 +37,7 @@ class Goodput:
         self.empty = min(highs_program.run_timed([program, "allot"], "")[1] for _ in range(5))
 
     def solve(self, problem, gap, deadline):
-        """The answer, its CPU seconds, and whether it is what it says."""
+        """Returns the answer, its CPU seconds, and whether it is what it claims to be."""
         line = json.dumps({**problem["plain"], "gap": gap, "deadline_ms": 1e3 * deadline}) + "\n"
         text, process = highs_program.run_timed([self.program, "allot"], line)
         answer = json.loads(text)
@@ -76,7 +76,7 @@ def read_problems(path, only):
 
 
 def measure(problem, ours, given, gaps):
-    """Everything that is measured of one problem, as a row of JSON."""
+    """Returns everything that is measured for one problem, as a row of JSON."""
     row = {"name": problem["name"], "jobs": len(problem["jobs"]), "rows": len(problem["capacity"]),
            "goodput": {}, "highs": {}, "at": {}, "faults": []}
     known = [float(problem.get("reference", {}).get("objective") or "-inf")]
@@ -127,7 +127,7 @@ def measure(problem, ours, given, gaps):
 
 
 def short_of(best, answer):
-    """Percent of the best by which an answer lies below it; 100 without any allotment."""
+    """Returns by how many percent an answer lies below the best; 100 without any allotment."""
     if not math.isfinite(best):
         return 0.0
     return 100.0 if answer["value"] is None else 100 * max(0.0, best - answer["value"]) / max(1e-12, abs(best))
@@ -152,7 +152,7 @@ def mean(values):
 
 
 def print_table(title, groups, gap, given):
-    """A line for each group: what is open, seconds, ratios, and how short the answers of the deadlines are."""
+    """Prints a line per group: what is open, seconds, ratios, and how far answers at the deadlines fall short."""
     times = "  ".join(f"{1e3 * deadline:g} ms" for deadline in given.deadlines)
     print(f"\n{title}, gap {gap:g}")
     print(f"{'':22} {'':>4} {'open after 1 s, ' + format(given.cap, 'g') + ' s':>21} | "
@@ -207,12 +207,12 @@ def main():
     parser.add_argument("program")
     parser.add_argument("data", nargs="+")
     parser.add_argument("--highs", metavar="HIGHS")
-    parser.add_argument("--gaps", default="5e-4,1e-3", help="relative, separated by commas")
-    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="for each call")
+    parser.add_argument("--gaps", default="5e-4,1e-3", help="relative gaps, separated by commas")
+    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="time limit of each call")
     parser.add_argument("--cpu-clock", action="store_true", help="both solvers count CPU time; needs a C compiler")
     parser.add_argument("--deadlines", default=",".join(map(str, DEADLINES)), metavar="SECONDS,...")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
-    parser.add_argument("--save", metavar="FILE", help="write what was measured, one line of JSON a problem")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
+    parser.add_argument("--save", metavar="FILE", help="write what was measured, one line of JSON per problem")
     given = parser.parse_args()
     given.deadlines = [float(text) for text in given.deadlines.split(",") if text]
     gaps = [float(text) for text in given.gaps.split(",")]

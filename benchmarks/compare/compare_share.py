@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """compare_share.py PROGRAM DATA/gavel [--repeat N] [--jobs 100,250,1000]
 
-Every instance of the folder through `goodput share`: recomputed objectives and constraints against the stored optima, and,
-with --highs, the time of HiGHS (scipy's, the solver's call alone) for the same linear programs on this machine in this run,
-one thread. Needs python3-scipy for --highs only.
+Sends every instance of the folder through `goodput share`. Compares recomputed objectives and constraints with the
+stored optima and, with --highs, the time of HiGHS (scipy's, the solver's call alone) for the same linear programs on
+this machine in this run, one thread. Only --highs needs python3-scipy.
 """
 import argparse, glob, json, math, os, subprocess, sys
 
@@ -38,7 +38,7 @@ def question(instance, reference, objective):
 
 
 def recomputed(policy, instance, shares):
-    """The objective by its definition, and by how much a constraint is violated."""
+    """Returns the objective by its definition, and by how much a constraint is violated."""
     types, workers = instance["worker_types"], instance["num_workers"]
     jobs, m = instance["jobs"], len(instance["jobs"])
     x = [[share.get(t, 0.0) for t in types] for share in shares]
@@ -69,12 +69,12 @@ def recomputed(policy, instance, shares):
     if policy == "allox":
         return None, violation
     if policy == "proportional":
-        violation = 0  # is no allocation
+        violation = 0  # not an allocation
     return sum(rate), violation
 
 
 def highs_seconds(policy, instance, answer):
-    """Time of HiGHS for the linear program, or None where there is none."""
+    """Returns the time of HiGHS for the linear program, or None if there is none."""
     import numpy
     from highs_time import timed_highs
     from scipy.optimize import linprog
@@ -106,7 +106,7 @@ def highs_seconds(policy, instance, answer):
             add(row, [(i * n + t, -scale * job["throughputs"][t]) for t in range(n)] + [(m * n, 1.0)], 0.0)
             row += 1
     elif policy == "min_total_duration_perf":
-        for i, job in enumerate(jobs):  # in seconds of each type: y = T x, the last unknown is T
+        for i, job in enumerate(jobs):  # in seconds on each type: y = T x, the last unknown is T
             add(row, [(i * n + t, -job["throughputs"][t]) for t in range(n)], -job["num_steps_remaining"])
             row += 1
         for k in range(len(rows)):
@@ -138,8 +138,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("data")
-    parser.add_argument("--repeat", type=int, default=5, help="the least time of so many calls counts")
-    parser.add_argument("--highs", action="store_true", help="time HiGHS beside it")
+    parser.add_argument("--repeat", type=int, default=5, help="calls of which the least time counts")
+    parser.add_argument("--highs", action="store_true", help="time HiGHS as well")
     given = parser.parse_args()
     ratios, worst_error, worst_violation, failed = {}, 0, 0, False
     print("%-44s %-9s %14s %9s %9s %9s %9s" % ("policy", "instance", "objective", "rel. diff", "violated", "ms", "HiGHS/ours"))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """compare_share_pairs.py PROGRAM DATA/gavel [--jobs 10,30,100,200] [--seeds 2] [--objectives max_min,...] [--every]
 
-`goodput share` with pairs against HiGHS (scipy's, one thread) on the same programs: jobs drawn from Gavel's table of
-measured speeds, every two of them with as many GPUs a pair at the speeds that were measured of both together. Prints for
-each the objective of both, by how much ours breaks a constraint, our bound's distance, and how many times as long HiGHS
-takes (the solver's call alone, against our search alone; --ours: without HiGHS, for many jobs). What is no linear program is checked by one: finish-time
-fairness and deadlines by the level that HiGHS reaches at our answer, Nash welfare by its slope there, water filling by
-level after level. Exits 1 if an objective differs by more than 1e-6. --every: also the pairs that gain nothing.
+Compares `goodput share` on pairs with HiGHS (scipy's, one thread) on the same programs: jobs drawn from Gavel's table
+of measured speeds, and every two jobs with equally many GPUs as a pair, at the speeds measured for both together.
+Prints for each program the objective of both, by how much ours breaks a constraint, our bound's distance, and how many
+times as long HiGHS takes (the solver's call alone, against our search alone; --ours: without HiGHS, for many jobs).
+Objectives that are not linear are checked by a linear program: finish-time fairness and deadlines by the level that
+HiGHS reaches at our answer, Nash welfare by its slope there, water filling level by level. Exits with 1 if an objective
+differs by more than 1e-6. --every: also the pairs that gain nothing.
 """
 import argparse, gzip, json, math, pathlib, random, subprocess, sys
 
@@ -23,8 +24,8 @@ OBJECTIVES = ["max_min", "sum", "sum_per_dollar", "makespan", "finish_time_fairn
 
 
 def instance(table, jobs, seed, every):
-    """Jobs, three quarters of them of one GPU and the others of two, and all pairs. Weights are 1, as in Gavel's
-    traces, or differ where the seed is odd."""
+    """Returns jobs, three quarters of them with one GPU and the others with two, and all pairs. Weights are 1, as in
+    Gavel's traces, or differ if the seed is odd."""
     draw = random.Random(seed)
     kinds = {scale: sorted(k for k in table["v100"] if k.endswith(f", {scale})")) for scale in (1, 2)}
     chosen = []
@@ -53,7 +54,7 @@ def instance(table, jobs, seed, every):
 
 
 class Columns:
-    """All times that may be spent, and the rows that they always keep."""
+    """All times that can be assigned, and the rows that they always keep."""
 
     def __init__(self, of):
         self.of, jobs = of, of["jobs"]
@@ -83,7 +84,8 @@ class Columns:
         return [(c, scale * rate) for c in self.of_job[i] for k, rate in self.rates[c] if k == i]
 
     def solve(self, cost, rows=(), extra=0, stretched=None):
-        """Least cost; rows: (entries, limit); `extra` columns more; `stretched`: limits are multiples of it."""
+        """Solves for least cost. rows: (entries, limit); `extra`: further columns; `stretched`: limits are multiples of
+        it."""
         r, c, v, right = [list(part) for part in self.base]
         if stretched is not None:
             for k, limit in enumerate(right):
@@ -100,11 +102,11 @@ class Columns:
         return found, min(seconds)
 
     def level(self, needs, floors=None):
-        """The largest level l at which every job has needs * l (+ floors)."""
+        """Returns the largest level l at which every job has needs * l (+ floors)."""
         top = len(self.type)
         cost = numpy.zeros(top + 1)
         cost[-1] = -1
-        # Every row in parts of the job's largest rate, and the level of the order of 1: HiGHS keeps rows to 1e-7.
+        # Scales every row by the job's largest rate, and the level to about 1, because HiGHS keeps rows to 1e-7.
         most = [max((r for c in self.of_job[i] for k, r in self.rates[c] if k == i), default=1) for i in range(self.m)]
         unit = max(need / m for need, m in zip(needs, most)) * self.m / 10
         rows = [(self.rate_entries(i, -1 / most[i]) + [(top, need / unit / most[i])],
@@ -118,7 +120,7 @@ def proportional(of, job):
 
 
 def filled(columns, of, entities):
-    """Levels by water filling, from its definition."""
+    """Returns levels by water filling, from its definition."""
     jobs, m = of["jobs"], len(of["jobs"])
     one = [proportional(of, job) / job["gpus"] for job in jobs]
     height, active, seconds = [0.0] * m, set(range(m)), 0
@@ -134,7 +136,7 @@ def filled(columns, of, entities):
         rise, took = columns.level([s * o for s, o in zip(speed, one)], [h * o * (1 - 1e-9) for h, o in zip(height, one)])
         seconds += took
         height = [h + s * rise for h, s in zip(height, speed)]
-        for i in sorted(active):  # can he have more while all others keep theirs?
+        for i in sorted(active):  # can the job have more while all others keep theirs?
             step = 1e-4 * max(height[i], 1e-9)
             floors = [h * o * (1 - 1e-8) for h, o in zip(height, one)]
             more, _ = columns.level([one[k] * step if k == i else 0.0 for k in range(m)], floors)
@@ -180,7 +182,7 @@ def compare(arguments, of, columns, objective, m, ratios):
     line = {"objective": named, "gpus": by_type(of["gpus"]), "price_h": dict(zip(TYPES, DOLLARS)),
             "jobs": jobs, "pairs": [{"jobs": p["jobs"], "rate": {t: r for t, r in zip(TYPES, p["rate"]) if r != [0, 0]}}
                                     for p in of["pairs"]]}
-    if objective == "deadlines":  # some that can be kept: half of what everybody can have at once
+    if objective == "deadlines":  # deadlines that can be met: half of what all jobs can have at once
         level, _ = columns.level([float(job["left"]) for job in of["jobs"]])
         for i, job in enumerate(jobs):
             if i % 3 == 0:
@@ -192,7 +194,7 @@ def compare(arguments, of, columns, objective, m, ratios):
     answer = min(answers, key=lambda one: one.get("milliseconds", 0))
     if "error" in answer:
         sys.exit(answer["error"])
-    # What it says, from its shares.
+    # What the answer says, computed from its shares.
     rate, time_of, used = [0.0] * m, [0.0] * m, [0.0] * len(TYPES)
     for i, share in enumerate(answer["shares"]):
         for t, name in enumerate(TYPES):
@@ -237,7 +239,7 @@ def compare(arguments, of, columns, objective, m, ratios):
             return sum(a * b / max(1.0, sum(q)) for a, b in zip(q, job["rate"]))
         alone_s = [job["isolated_s"] + job["left"] / alone(job) for job in jobs]
         ours = max((job["age_s"] + job["left"] / r) / a for r, job, a in zip(rate, jobs, alone_s))
-        # At rho = ours all needs are met just so: HiGHS' level there is 1, and rho is best.
+        # At rho = ours, all needs are just met: HiGHS' level there is 1 if rho is best.
         level, seconds = columns.level([job["left"] / max(ours * a - job["age_s"], 1e-9) for job, a in zip(jobs, alone_s)])
         best = ours * (1 + (1 - level))
     elif objective == "nash":
@@ -256,7 +258,7 @@ def compare(arguments, of, columns, objective, m, ratios):
         ratios.setdefault((objective, m), [0, 0])
         ratios[(objective, m)][0] += seconds * 1e3
         ratios[(objective, m)][1] += answer["milliseconds"]
-    tolerance = 1e-5 if named == "water_filling" else 1  # HiGHS keeps rows to 1e-7 only, level after level
+    tolerance = 1e-5 if named == "water_filling" else 1  # HiGHS keeps rows to 1e-7 only, at every level
     ratios["worst"] = max(ratios.get("worst", 0), error * (0.1 if tolerance < 1 else 1))
     print(f"{objective:22} {m:5} {len(of['pairs']):6} {ours:16.9g} {error:9.1e} {violation:9.1e} {bound:9.1e} "
           f"{answer['milliseconds']:9.2f} {seconds * 1e3:9.1f} {seconds * 1e3 / answer['milliseconds']:6.0f}")

@@ -1,9 +1,9 @@
-// deadline_admission DATA/elasticflow [RESTART_SECONDS]: asks admit() whether all jobs of recorded states can
-// end before their deadlines, but for those that could not even alone, at any time and in whole slots. Of
-// states of eight jobs or more it also asks the same of the fewest nodes on which there is a plan without
-// restarts and slots, and of one node less. Prints a line of JSON for each question: the answer, CPU
-// milliseconds (least of three), by how many pieces more than one a plan has for a job on average, and what
-// an independent checker finds wrong with it.
+// deadline_admission DATA/elasticflow [RESTART_SECONDS]: asks admit() whether all jobs of recorded states
+// can end before their deadlines, at any time and in whole slots, without those that could not even end in
+// time alone. For states of eight jobs or more, it asks the same for the fewest nodes on which there is a
+// plan without restarts and slots, and for one node less. Prints a line of JSON per question: the answer,
+// CPU milliseconds (least of three), by how many a plan's pieces per job exceed one on average, and what an
+// independent checker finds wrong with it.
 
 #include <algorithm>
 #include <cstddef>

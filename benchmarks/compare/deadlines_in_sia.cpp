@@ -1,36 +1,36 @@
-// Half of the jobs of a trace have deadlines, half have none: how many deadlines are met, and how long do the
-// others take, where promises are given and kept, and where they are not?
+// Half of the jobs of a trace have deadlines. How many deadlines are met, and how long do the other jobs
+// take, if promises are given and kept, and if they are not?
 //
 // usage: deadlines_in_sia WORKLOAD.csv PROFILES-FOLDER LOAD [stated|published [MEASURED PROJECTED]]
 //
-// for example deadlines_in_sia DATA/sia/workloads/philly/workload-1.csv DATA/sia/profiles 1, on the replay's
-// default cluster. LOAD divides the times of submission. MEASURED and PROJECTED are the parts of a predicted
-// goodput that promises count on (PromiseMargins); as they are there, where left out.
+// for example deadlines_in_sia DATA/sia/workloads/philly/workload-1.csv DATA/sia/profiles 1, on the
+// replay's default cluster. LOAD divides the times of submission. MEASURED and PROJECTED are the fractions
+// of a predicted goodput that promises count on (default: PromiseMargins).
 //
-// Every second job in the order of submission has a deadline: its submission, and from there between 1.5 and
-// 4 times (drawn at random, the same on every machine) as long as it would take alone with a quarter of the
+// Every second job in order of submission has a deadline. It is between 1.5 and 4 times (drawn at random,
+// the same on every machine) as long after its submission as the job would take alone with a quarter of the
 // cluster (FairShares). Jobs learn their speed while they run, and declare the work that they have left.
-// Promises count on the gradient statistics that the policy expects of a job until it has measured its own.
+// Until a job has measured its own gradient statistics, promises use those that the policy expects.
 //
-// In Sia's public simulator progress is slower than steps say, and restarts take longer than the scheduler is
-// told, by constants that no measurement shows:
+// In Sia's public simulator progress is slower than steps imply, and restarts take longer than the
+// scheduler is told, by constants that no measurement shows:
 //
-//     stated      owners know them: restarts take what is said, and declared work includes the rest
-//     published   nobody knows them
+//     stated      owners know them: restarts take as long as stated, and declared work includes the rest
+//     published   neither owners nor the scheduler know them
 //
 // All run in the same world, and all else is decided by the policy `goodput`:
 //
 //     goodput     no promises: deadlines are met by chance
-//     one by one  a promise is given where a plan was found job by job, each with its minimum satisfactory
+//     one by one  a promise is given if a plan is found job by job, each with its minimum satisfactory
 //                 share: ElasticFlow's rule (Gu et al. 2023) on several GPU types, and kinder than it:
-//                 several orders are tried, restarts are planned, and who is refused runs without a promise
+//                 several orders are tried, restarts are planned, and a refused job runs without a promise
 //                 and asks again in each round
-//     promises    a promise is given where admit() finds any plan
+//     promises    a promise is given if admit() finds any plan
 //
 // Prints a line for each: jobs with deadlines, promises given, deadlines met, those of them without a
-// promise, promises not kept at the end (each with the reason that was given, if any was), promises that were
-// called broken on the way, average completion time in hours of jobs without a deadline and of all jobs,
-// restarts a job, and seconds of CPU time that all decisions took.
+// promise, promises not kept at the end (each with the reason given, if any), promises that were called
+// broken on the way, average completion time in hours of jobs without a deadline and of all jobs, restarts
+// per job, and seconds of CPU time that all decisions took.
 
 #include <cstddef>
 #include <cstdio>
@@ -61,7 +61,7 @@ namespace {
 
 using namespace goodput;
 
-/// Options with the gradient statistics that the policy expects.
+/// Predicts options with the gradient statistics that the policy expects.
 struct AsThePolicyExpects {
     GoodputPredictor predict{};
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -69,13 +69,13 @@ struct AsThePolicyExpects {
     }
 };
 
-/// What became of a job with a deadline.
+/// The outcome of a job with a deadline.
 struct Fate {
-    std::size_t job = 0;  ///< of the trace
+    std::size_t job = 0;  ///< index in the trace
     double deadline_seconds = 0;
-    double work_factor = 1;  ///< of what it declares
+    double work_factor = 1;  ///< factor on the work that the job declares
     bool promised = false, broken = false;
-    std::string why{};  ///< of the first time that its promise was called broken
+    std::string why{};  ///< reason when its promise was first called broken
 };
 using Fates = std::map<std::string, Fate>;  // by job's name
 
@@ -94,7 +94,7 @@ Fates drawn_deadlines(const cli::Scene& scene, bool stated) {
     return fates;
 }
 
-/// Plans rounds, and notes what becomes of deadlines.
+/// Plans rounds, and records the outcome of deadlines.
 template <class S>
 class DeadlinePlanner {
 public:

@@ -1,4 +1,4 @@
-"""A HiGHS program as judge and rival: allotment problems as MPS files, its answers read back and checked.
+"""Uses a HiGHS program as judge and rival: writes allotment problems as MPS files, reads its answers and checks them.
 
 HiGHS is any executable `highs` (github.com/ERGO-Code/HiGHS, 1.10 or later). Every point that it returns is checked
 here against every row exactly as the problem gives it, in decimal arithmetic: a solver's own tolerances do not count.
@@ -37,9 +37,9 @@ environment = dict(os.environ)
 
 
 def count_cpu_time():
-    """From now on the clock of every program that is run here is its CPU time, so that a busy machine does not matter.
+    """Makes CPU time the clock of every program run here from now on, so that a busy machine does not matter.
 
-    Deadlines and limits of both solvers are then CPU seconds, and so is what they print. Needs a C compiler, `cc`.
+    Deadlines and limits of both solvers then are CPU seconds, and so is what they print. Needs a C compiler, `cc`.
     """
     folder = tempfile.mkdtemp()
     source, library = os.path.join(folder, "clock.c"), os.path.join(folder, "clock.so")
@@ -50,7 +50,7 @@ def count_cpu_time():
 
 
 def run_timed(command, text=None):
-    """Output of a command, and the CPU seconds that it took."""
+    """Returns the output of a command, and the CPU seconds that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -60,12 +60,12 @@ def run_timed(command, text=None):
 
 
 def columns_of(problem):
-    """(job, option) of each column, in order."""
+    """Returns (job, option) of each column, in order."""
     return [(job, option) for job, given in enumerate(problem["jobs"]) for option in range(len(given["options"]))]
 
 
 def uses_of(option):
-    """Units by resource: a resource that is named twice counts once, with the sum."""
+    """Returns units by resource: a resource named twice counts once, with the sum."""
     units = {}
     for resource_number, amount in option["use"]:
         units[int(resource_number)] = units.get(int(resource_number), 0) + amount
@@ -73,9 +73,9 @@ def uses_of(option):
 
 
 def write_mps(problem, path, integer=True, least=False):
-    """The problem as a free MPS file: rows are the resources and then the jobs, columns the options.
+    """Writes the problem as a free MPS file: rows are the resources, then the jobs; columns are the options.
 
-    `least`: as a problem of least cost, with minus the values, for programs that do not know the section OBJSENSE.
+    `least`: as a problem of least cost, with negated values, for programs that do not know the section OBJSENSE.
     """
     capacity, jobs = problem["capacity"], problem["jobs"]
     with open(path, "w") as file:
@@ -108,7 +108,8 @@ def write_mps(problem, path, integer=True, least=False):
 
 
 def faults_of(problem, choice):
-    """What is wrong with an allotment, as sentences, and its exact value. `choice`: by job an option or None."""
+    """Returns sentences about what is wrong with an allotment, and its exact value. `choice`: by job an option or
+    None."""
     left, value, faults = list(problem["capacity"]), 0, []
     if len(choice) != len(problem["jobs"]):
         return ["choices for another number of jobs"], None
@@ -126,7 +127,7 @@ def faults_of(problem, choice):
 
 
 def read_solution(text):
-    """Sections of a raw solution file: model status, objective, values by column name, duals by row name."""
+    """Parses a raw solution file: model status, objective, values by column name, duals by row name."""
     lines = text.splitlines()
     status = lines[lines.index("Model status") + 1].strip() if "Model status" in lines else "unknown"
     objective, values, duals, kind, part = None, {}, {}, None, None
@@ -161,7 +162,7 @@ def number_after(label, log):
 
 
 class HighsModel:
-    """One problem, written once, for several runs."""
+    """One problem, written once for several runs."""
 
     def __init__(self, program, problem, integer=True):
         self.program, self.problem, self.integer = program, problem, integer
@@ -186,9 +187,9 @@ class HighsModel:
         return log, seconds, text
 
     def solve(self, gap, limit):
-        """Answer to the relative gap, at most `limit` seconds by HiGHS's clock.
+        """Solves to the relative gap, in at most `limit` seconds by HiGHS's clock.
 
-        Seconds are CPU seconds of the whole process without those that it takes to start and to read the file.
+        Seconds are CPU seconds of the whole process, without those for starting and reading the file.
         """
         log, seconds, text = self._run(gap, [f"time_limit = {limit}"])
         if not text:
@@ -217,7 +218,7 @@ class HighsModel:
 
 
 def least_of(call, quick=0.05):
-    """The answer with the least time of three calls, or of one call where that is not quick."""
+    """Returns the answer with the least time of three calls, or of one call if that is not quick."""
     best = None
     for _ in range(3):
         answer = call()

@@ -1,4 +1,4 @@
-"""CPU time of HiGHS within scipy, without what scipy does before and after it: for compare_*.py."""
+"""Measures CPU time of HiGHS within scipy, without scipy's work before and after it: for compare_*.py."""
 import contextlib
 import time
 
@@ -7,7 +7,7 @@ import scipy.optimize._linprog_highs as inner
 
 @contextlib.contextmanager
 def timed_highs():
-    """A list that receives the CPU seconds of each call of HiGHS within the block."""
+    """Yields a list that receives the CPU seconds of each call of HiGHS within the block."""
     original, seconds = inner._highs_wrapper, []
 
     def timed(*args, **kwargs):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much do our policy's settings matter? Half and twice of each, at every load.
+"""Measures how much our policy's settings matter: half and twice of each, at every load.
 
 usage: policy_settings.py PROGRAM DATA/sia [--load 0.5,1,2,4,8] [--seeds 2] [--policy goodput] [--workloads ...]
 
@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 def neighbours(settings):
-    """Half and twice of each, as the program takes them."""
+    """Yields half and twice of each setting, in the program's form."""
     for name, value in settings.items():
         yield f"{name}={value / 2}"
         yield f"{name}={min(2 * value, 1) if name == 'p' else 2 * value}"

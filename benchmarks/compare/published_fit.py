@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The fit that the released code of Pollux and Sia makes of its seven throughput parameters, written anew from
-its description: objective, bounds, start, held parameters and tolerance; scipy's L-BFGS-B, exact gradient. And
-Sia's rule for a GPU type that has run on one GPU only.
+"""Fits the seven throughput parameters as the released code of Pollux and Sia does, rewritten from its description:
+objective, bounds, start, held parameters and tolerance; scipy's L-BFGS-B, exact gradient. Also has Sia's rule for a
+GPU type that has only run on one GPU.
 
 usage: published_fit.py PROFILES [--json]
 
@@ -21,12 +21,12 @@ from scipy.optimize import minimize
 NAMES = ("alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma")
 START = np.array([0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001])
 BOUND = 1e-8
-# Whose replicas are pipelines of several GPUs, which placements do not tell.
+# Applications whose replicas are pipelines of several GPUs, which placements do not show.
 PIPELINES = ("gpt_pmp",)
 
 
 def read_profile(path):
-    """Columns nodes, replicas, batch, step, sync of a placements file."""
+    """Returns columns nodes, replicas, batch, step, sync of a placements file."""
     rows = []
     with open(path, newline="") as file:
         reader = csv.DictReader(file)
@@ -39,7 +39,7 @@ def read_profile(path):
 
 
 def read_profiles(folder, without=PIPELINES):
-    """Samples by application and GPU type: whatever placements files the folder holds."""
+    """Returns samples by application and GPU type, from all placements files in the folder."""
     profiles = {}
     for path in sorted(pathlib.Path(folder).glob("*/placements-*.csv")):
         if path.parent.name not in without:
@@ -51,7 +51,7 @@ def read_profiles(folder, without=PIPELINES):
 
 
 def predict(parameters, nodes, replicas, batch):
-    """Computing time, synchronising time and step time."""
+    """Returns computing time, synchronising time and step time."""
     ac, bc, an, bn, ar, br, gamma = parameters
     further = np.maximum(replicas - 2, 1e-8)
     compute = ac + bc * batch
@@ -61,7 +61,7 @@ def predict(parameters, nodes, replicas, batch):
 
 
 def objective(parameters, nodes, replicas, batch, log_compute, log_step):
-    """Value and gradient."""
+    """Returns value and gradient."""
     ac, bc, an, bn, ar, br, gamma = parameters
     further = np.maximum(replicas - 2, 1e-8)
     network, inside = nodes > 1, (nodes == 1) & (replicas > 1)
@@ -89,8 +89,8 @@ def objective(parameters, nodes, replicas, batch, log_compute, log_step):
 
 
 def fit(samples, tolerance=1e-5, exact_gradient=True):
-    """Seven parameters from columns nodes, replicas, batch, step, sync. Without the exact gradient scipy takes
-    differences."""
+    """Returns seven parameters from columns nodes, replicas, batch, step, sync. Without the exact gradient, scipy
+    uses differences."""
     nodes, replicas, batch, step, sync = samples.T
     compute = step - sync
     start, low, high = START.copy(), np.full(7, BOUND), np.full(7, np.inf)
@@ -136,7 +136,7 @@ def project(parameters, gpus_per_node, alone_there, alone_here, replicas, batch)
 
 
 def errors(parameters, samples):
-    """Root mean square errors of the logarithm of computing and step time."""
+    """Returns root mean square errors of the logarithm of computing and step time."""
     nodes, replicas, batch, step, sync = samples.T
     compute, _, predicted = predict(parameters, nodes, replicas, batch)
     return (np.sqrt(np.mean(np.log(compute / (step - sync)) ** 2)),

@@ -1,5 +1,5 @@
-// Fits histories as Sia's public simulator does, one a line: "count", then nodes, replicas, batch, step and
-// synchronising seconds of each sample. Writes a line for each: the seven parameters, the objective,
+// Fits histories as Sia's public simulator does. A line is a history: "count", then nodes, replicas, batch,
+// step and synchronising seconds of each sample. Writes a line for each: the seven parameters, the objective,
 // iterations, evaluations and microseconds (the lesser of two runs). For compare_published_fit.py.
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The published batch search in numpy: fifty total batch sizes for each shape, all shapes of a job at once.
 
-Written for comparison, from the formulas that AdaptDL, Pollux and Sia share; compare_model.py runs it beside
-model_benchmark. Prints one line of JSON: CPU seconds a job (all its shapes), and the mean over jobs of the sum of its legal goodputs.
+Written for comparison, from the formulas that AdaptDL, Pollux and Sia share. compare_model.py runs it with
+model_benchmark. Prints one line of JSON: CPU seconds per job (all its shapes), and the mean over jobs of the sum of its
+valid goodputs.
 """
 import json
 import sys
@@ -24,7 +25,7 @@ SHAPES = [(1, 1), (1, 2), (1, 4)] + [(n, 4 * n) for n in range(2, 19)]
 
 
 class Random:
-    """Sixty-four bits of a linear congruential generator, of which the upper 53 make a number in [0, 1)."""
+    """Sixty-four bits of a linear congruential generator. The upper 53 bits make a number in [0, 1)."""
 
     def __init__(self, seed):
         self.state = seed
@@ -55,9 +56,9 @@ def jobs(count):
 
 
 def best_goodputs(job, nodes, replicas, only_legal=False):
-    """The best goodput of every shape: arrays of nodes and replicas in, an array of goodputs out.
+    """Returns the best goodput of every shape: arrays of nodes and replicas in, an array of goodputs out.
 
-    Rounding up can exceed the largest batch, and the published search does not look; `only_legal` does.
+    Rounding up can exceed the largest batch. The published search does not check this; `only_legal` does.
     """
     initial, most, atomic_least, atomic_most = job["limits"]
     first = numpy.maximum(initial, atomic_least * replicas)

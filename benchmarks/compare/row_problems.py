@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Writes allotment problems with many rows, as a cluster of teams, licences, budgets and nodes has them.
+"""Writes allotment problems with many rows, as in a cluster with teams, licences, budgets and nodes.
 
 usage: row_problems.py family|map [--highs HIGHS] [--only PATTERN] [--seed N] > FILE.jsonl
 
-family: 32 problems, four of each of eight groups. map: 25 sizes of two problems each, and at 50 jobs x 16 rows one
-thing changed at a time, three problems each. One problem a line, in the form of `goodput allot`, with `name`. All
-comes from fixed seeds: the same problems everywhere, none of them from a trace. With --highs (a program `highs`) each
-line has a `reference`: objective, bound and CPU seconds of HiGHS at a relative gap of 1e-6, at most 120 s, its point
+family: 32 problems, four of each of eight groups. map: 25 sizes with two problems each, and at 50 jobs x 16 rows one
+change at a time, three problems each. One problem per line, in the form of `goodput allot`, with `name`. All come
+from fixed seeds: the same problems everywhere, none of them from a trace. With --highs (a program `highs`), each line
+has a `reference`: objective, bound and CPU seconds of HiGHS at a relative gap of 1e-6, at most 120 s, its point
 checked against every row.
 
-Rows begin with the GPUs of the pools, then come those of node blocks, then the others. An option is a number of GPUs of
-one pool (and block). It is worth the job's weight x (speed of the pool x GPUs)^(0.55 to 0.9). Of the other rows it
-takes: of a team's quota its GPUs, of cores or memory of its pool an amount per GPU that differs from job to job, of
-power and budgets the pool's watts or price per GPU, of a licence one.
+Rows begin with the GPUs of the pools, then come those of node blocks, then the others. An option is a number of GPUs
+of one pool (and block). Its value is the job's weight x (speed of the pool x GPUs)^(0.55 to 0.9). It also uses other
+rows: its GPUs of a team's quota, an amount of cores or memory per GPU that differs from job to job, the pool's watts
+or price per GPU of power and budgets, and one licence.
 """
 import argparse
 import fnmatch
@@ -28,19 +28,19 @@ EVERYTHING = ("team", "cores", "memory", "licence", "power", "budget")
 
 @dataclass
 class Shape:
-    """What a problem is made of."""
+    """The parameters of a problem."""
     jobs: int = 50
     rows: int = 16
     pools: int = 3
     blocks: int = 0
-    kinds: tuple = EVERYTHING    # of the rows beside pools and blocks, in turn
+    kinds: tuple = EVERYTHING    # kinds of rows after pools and blocks, in turn
     options: int = 12
-    tightness: tuple = (0.10, 0.40)  # of an extra row: its capacity as a part of what all jobs could take
-    supply: tuple = (0.6, 1.3)   # of all pools, as a part of what the jobs take on average
-    share: float = 0.6           # of the jobs that a row of cores, memory or licences concerns
-    must: float = 0.0            # part of the jobs that have to run
+    tightness: tuple = (0.10, 0.40)  # of an extra row: its capacity as a fraction of what all jobs could use
+    supply: tuple = (0.6, 1.3)   # of all pools, as a fraction of what the jobs use on average
+    share: float = 0.6           # fraction of the jobs that use a row of cores, memory or licences
+    must: float = 0.0            # fraction of the jobs that must run
     whole: bool = False          # amounts are whole numbers
-    several_teams: bool = False  # a job is in none, one or more of the teams
+    several_teams: bool = False  # a job may be in no team, one or more
     value: str = "power"         # or: uncorrelated, weakly, strongly
 
 
@@ -49,7 +49,7 @@ def rounded(amount, whole):
 
 
 def sizes_by_pool(shape, draw):
-    """By pool the numbers of GPUs that a job may have there."""
+    """Returns by pool the numbers of GPUs that a job may have there."""
     each = [shape.options // shape.pools + (pool < shape.options % shape.pools) for pool in range(shape.pools)]
     offered = []
     for count in each:
@@ -133,7 +133,7 @@ def capacities(shape, kinds, jobs, draw):
 
 
 def can_all_run(problem):
-    """Whether the jobs that have to run fit one by one, each with the option that takes least of what is left."""
+    """Whether the jobs that must run fit one by one, each with the option that takes least of what is left."""
     left = list(problem["capacity"])
     for job in problem["jobs"]:
         if not job.get("must"):
@@ -148,7 +148,7 @@ def can_all_run(problem):
 
 
 def drawn(name, shape, seed):
-    """The problem of that name: the first of its draws in which all jobs that have to run can."""
+    """Returns the problem of that name: the first draw in which all jobs that must run can run."""
     for attempt in range(1000):
         draw = random.Random(f"{seed} {name} {attempt}")
         problem = problem_of(shape, draw)
@@ -160,7 +160,7 @@ def drawn(name, shape, seed):
 
 
 def family():
-    """Names and shapes of 32 problems like a cluster's."""
+    """Yields names and shapes of 32 problems like a cluster's."""
     host = ("cores", "memory")
     groups = {
         "small": (Shape(pools=2, options=10, kinds=("team", "cores", "memory", "licence", "budget")),
@@ -184,7 +184,7 @@ def family():
 
 
 def whole_map():
-    """Names and shapes: sizes, and what one change does at 50 jobs x 16 rows."""
+    """Yields names and shapes: sizes, and what one change does at 50 jobs x 16 rows."""
     base = Shape(tightness=(0.15, 0.15), supply=(0.5, 0.5), share=0.35, value="weakly", several_teams=True)
     for jobs in (20, 50, 100, 200, 500):
         for rows in (4, 8, 16, 32, 64):
@@ -207,8 +207,8 @@ def whole_map():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=["family", "map"])
-    parser.add_argument("--highs", metavar="HIGHS", help="a program highs: writes a reference with every problem")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
+    parser.add_argument("--highs", metavar="HIGHS", help="program highs; writes a reference with every problem")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()
     for name, shape in {"family": family, "map": whole_map}[given.which]():

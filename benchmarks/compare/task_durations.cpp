@@ -1,11 +1,11 @@
-// How much sooner do jobs of many tasks complete if their own first tasks say how long they are? Random jobs:
-// logarithms of task seconds are normal around the job's mean (variance within), these are normal around that
-// of all (variance between, 1 unless said otherwise). Prints for each setting how far estimates are off, and
-// the average completion time under each rule, over that of shortest-first by history.
+// Measures how much sooner jobs of many tasks complete if their own first tasks reveal how long the tasks
+// are. Jobs are random: logarithms of task seconds are normal around the job's mean (variance within), and
+// these means are normal around that of all (variance between, default 1). Prints for each setting how far
+// estimates are off, and the average completion time under each rule, over that of shortest-first by history.
 //
-//     task_durations [SEEDS]          10 of them if not said otherwise; some ten minutes
+//     task_durations [SEEDS]          default 10; takes about ten minutes
 //
-// plot_durations.py draws the sweep of variances from what it prints.
+// plot_durations.py draws the sweep of variances from this output.
 
 #include <algorithm>
 #include <array>
@@ -36,11 +36,11 @@ namespace {
 struct Setting {
     std::string name{};
     double within = 0.2, between = 1;         // variances of logarithms
-    double load = 0.8;                        // task seconds that arrive a second, over GPUs
-    int fewest_tasks = 20, most_tasks = 400;  // even in the logarithm
-    double pareto = 0;  // above 0: tasks are Pareto with this exponent instead of log-normal
-    double drift = 0;   // change of the mean logarithm over the trace; the history is of its start
-    int kinds = 1;      // kinds of jobs; their mean logarithms lie evenly, 1 apart
+    double load = 0.8;                        // task seconds that arrive per second, over GPUs
+    int fewest_tasks = 20, most_tasks = 400;  // uniform in the logarithm
+    double pareto = 0;  // positive: tasks are Pareto with this exponent instead of log-normal
+    double drift = 0;   // change of the mean logarithm over the trace; the history is from its start
+    int kinds = 1;      // kinds of jobs, whose mean logarithms are 1 apart
     int gpus = 64, jobs = 300;
     bool all_at_once = false;
 };
@@ -93,7 +93,7 @@ Trace make_trace(const Setting& setting, std::uint64_t seed) {
         trace.jobs.back().name = std::to_string(j);
         for (const double seconds : trace.jobs.back().task_seconds) work += seconds;
     }
-    // The work that is there arrives at the load: what the largest jobs bring by chance does not change it.
+    // Jobs arrive so that their actual work equals the load: chance in the largest jobs does not change it.
     double time = 0;
     for (TaskJob& job : trace.jobs) {
         job.submitted_seconds = time;
@@ -106,7 +106,7 @@ Trace make_trace(const Setting& setting, std::uint64_t seed) {
 constexpr std::array names{"history", "fifo", "fair", "own", "combined", "oracle"};
 enum Rule : std::size_t { history, fifo, fair, own, combined, oracle };
 
-/// Average completion time in seconds.
+/// Returns the average completion time in seconds.
 double average(const Trace& trace, const Setting& setting, Rule rule, double pilots = 1) {
     const Pilots policy{.estimates = rule == own       ? TaskEstimates::own
                                      : rule == history ? TaskEstimates::usual
@@ -123,7 +123,7 @@ double average(const Trace& trace, const Setting& setting, Rule rule, double pil
                 break;
         }
         TaskPriority found = policy.priority(job.tasks);
-        if (pilots != 1 && job.tasks.usual) {  // so many times the number that is thought best
+        if (pilots != 1 && job.tasks.usual) {  // this many times the number considered best
             const int best = best_pilots(job.tasks.tasks(), *job.tasks.usual);
             const int begun = job.tasks.finished() + job.tasks.running();
             const int asked = std::min(static_cast<int>(std::lround(pilots * best)), job.tasks.tasks());
@@ -138,7 +138,7 @@ double average(const Trace& trace, const Setting& setting, Rule rule, double pil
     return sum / static_cast<double>(completed.size());
 }
 
-/// Root mean squares of what estimates of a job's mean are off by, in logarithms.
+/// Root mean squares of the errors of a job's estimated mean, in logarithms.
 struct Errors {
     double history = 0, own = 0, combined = 0, theory_own = 0;
     double pilots = 0;
@@ -179,7 +179,7 @@ Errors errors(const Setting& setting, int seeds) {
 
 using Row = std::array<double, names.size()>;
 
-/// Average completion times over those of history, and of history in seconds in the first.
+/// Returns average completion times relative to history's; the first entry is history's in seconds.
 Row completions(const Setting& setting, int seeds) {
     Row sums{};
     for (int seed = 1; seed <= seeds; ++seed) {
@@ -193,7 +193,7 @@ Row completions(const Setting& setting, int seeds) {
 
 constexpr std::array ratios{0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0};
 
-/// Where a falling or rising curve passes `level`, between the ratios, in the logarithm; 0: nowhere.
+/// Returns where a monotone curve crosses `level` between the ratios, in the logarithm; 0 if nowhere.
 double crossing(const std::vector<double>& curve, double level) {
     for (std::size_t i = 1; i < curve.size(); ++i) {
         const double before = curve[i - 1] - level, after = curve[i] - level;

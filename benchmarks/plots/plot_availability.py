@@ -3,8 +3,8 @@
 
 usage: availability_check --curves | plot_availability.py [--svg docs/availability_by_interval.svg]
 
-One curve a mechanism, for a job on four nodes of which each is lost every twelve hours. Filled: the best interval;
-ring: the square-root rule. Needs nothing but Python.
+One curve per mechanism, for a job on four nodes, each of which is lost every twelve hours on average. Filled: the
+best interval; ring: the square-root rule. Needs only Python.
 """
 import argparse
 import json

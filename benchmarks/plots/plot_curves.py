@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what learning curves let expect of the rest: docs/curves_continued.svg.
+"""Draws what learning curves predict about the rest of a training: docs/curves_continued.svg.
 
 usage: learning_curves FOLDER --json | plot_curves.py [--svg docs/curves_continued.svg]
 
-One panel an application: its metric, and where it is expected to reach its target after 10, 25 and 50 % of the curve,
-with 80 % intervals: by the curve alone (blue), beside the application's other curves (orange). The tick on the target's
-line is where it really does. Needs nothing but Python.
+One panel per application: its metric, and where it is expected to reach its target after 10, 25 and 50 % of the
+curve, with 80 % intervals: from the curve alone (blue), and with the application's other curves (orange). The tick on
+the target's line is where it really reaches it. Needs only Python.
 """
 import argparse
 import json

@@ -3,8 +3,8 @@
 
 usage: plot_deadlines.py [--programs build/release/examples] [--docs docs]
 
-GPUs over time: what is promised to each job, one above the other, what is left for others, and the deadlines. Needs
-nothing but Python and the program.
+GPUs over time: those promised to each job, one above the other, those left for others, and the deadlines. Needs only
+Python and the program.
 """
 import argparse
 import re

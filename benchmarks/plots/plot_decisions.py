@@ -4,7 +4,7 @@
 usage: plot_decisions.py [--programs build/release/examples] [--docs docs]
 
 Writes tutorial_plan.svg, tutorial_places.svg and allot_search.svg from runs of the program and of
-docs/snippets/tutorial_decisions.cpp. Needs nothing but Python and the two programs.
+docs/snippets/tutorial_decisions.cpp. Needs only Python and the two programs.
 """
 import argparse
 import json
@@ -31,7 +31,7 @@ def write(file, content):
 
 
 def cells(x, y, gpus, held):
-    """A node's GPUs: held is a list of [colour, label, GPUs]."""
+    """Draws a node's GPUs. held is a list of [colour, label, GPUs]."""
     filled = [(colour, label) for colour, label, count in held for _ in range(count)]
     parts = []
     for i in range(gpus):
@@ -107,7 +107,7 @@ def draw_search(programs, docs):
             if to not in best or float(value) > best[to][0]:
                 best[to] = (float(value), at)
     at = max((state for state in best if state[0] == levels), key=lambda state: best[state][0])
-    while at in best:  # the way to the best allotment
+    while at in best:  # the path to the best allotment
         before = best[at][1]
         lines.append((True, line(x(before[1]), y(before[0]), x(at[1]), y(at[0]), "#d9480f", 3)))
         dots[at] = dots[before] = "#d9480f"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what a job's own tasks are worth as they differ more among themselves: docs/durations_by_variance.svg.
+"""Draws what a job's own tasks are worth as they differ more from each other: docs/durations_by_variance.svg.
 
 usage: plot_durations.py FILE [--svg docs/durations_by_variance.svg]
 
-FILE is what benchmarks/compare/task_durations.cpp printed. One panel a load: the average completion time under each rule over that
-of shortest-first by history, by the variance within jobs over that between them. Dashed: up to where the published
-number of pilots knows more than history does, by theory and as measured. Needs nothing but Python.
+FILE is the output of benchmarks/compare/task_durations.cpp. One panel per load: the average completion time under
+each rule relative to shortest-first by history, by the variance within jobs relative to that between them. Dashed: up
+to where the published number of pilots knows more than history does, by theory and as measured. Needs only Python.
 """
 import argparse
 import math
@@ -19,11 +19,11 @@ COLOURS = {"fifo": "#adb5bd", "fair": "#868e96", "own": "#1864ab", "combined": "
 DASHES = {"fifo": "2 3", "fair": "6 3", "oracle": "1 3"}
 WIDTH, HEIGHT = 1000, 350
 TOP, BOTTOM, LEFT, PANEL, LINES = 84, 296, 46, 322, 190
-HIGHEST = 1.4  # above, curves leave the panel
+HIGHEST = 1.4  # above it, curves leave the panel
 
 
 def read(lines):
-    """Curves by load and rule, the ratios, and where own estimates cross history's: measured, by theory."""
+    """Returns curves by load and rule, the ratios, and where own estimates cross history's: measured, by theory."""
     loads, ratios, crossings, curves = {}, [], None, None
     for row in lines:
         if match := re.search(r"better up to ([\d.]+); by theory up to ([\d.]+)", row):

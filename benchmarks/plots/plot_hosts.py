@@ -3,8 +3,8 @@
 
 usage: plot_hosts.py PROGRAM DATA [--traces ...] [--policies ...] > docs/completion_by_host.svg
 
-PROGRAM is `goodput`; DATA holds traces/ and profiles/. One panel an order: the average completion time of each trace
-under each allocator, relative to that with the proportional share. Needs nothing but Python.
+PROGRAM is `goodput`; DATA contains traces/ and profiles/. One panel per order: the average completion time of each
+trace under each allocator, relative to that with the proportional share. Needs only Python.
 """
 import argparse
 import math
@@ -16,17 +16,17 @@ import compare_hosts
 from plot_loads import line, text
 
 HOSTS = ("greedy", "tune", "goodput", "opt")
-# Light to dark as well as in hue, so that they differ in print too; with a mark of their own each.
+# Colours differ in brightness as well as hue, so that they also differ in print. Each has its own mark.
 COLOURS = {"greedy": "#868e96", "tune": "#4dabf7", "goodput": "#d9480f", "opt": "#212529"}
 TRACES = ("static100_repo", "static100_single", "static100_multi", "static200_multi_long", "dynamic100_repo")
 ORDERS = {"fifo": "first in, first out", "srtf": "shortest remaining time", "las": "least attained service"}
 
 WIDTH, TOP, ROW, BAR = 960, 96, 66, 12
-NAMES, PANEL, BARS = 150, 266, 220  # width of the names, of a panel, and of what has bars in it
+NAMES, PANEL, BARS = 150, 266, 220  # width of the names, of a panel, and of the bars in it
 
 
 def mark(host, x, y):
-    """What stands at the end of a bar."""
+    """Draws the mark at the end of a bar."""
     if host == "goodput":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[host]}"/>'
     if host == "opt":

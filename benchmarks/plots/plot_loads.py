@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws how policies fare as the load grows: docs/completion_by_load.svg.
+"""Draws how policies compare as the load grows: docs/completion_by_load.svg.
 
 usage: plot_loads.py FILE... [--policies ...] [--workloads ...] [--svg docs/completion_by_load.svg]
 
-FILE is what compare_policies.py --output wrote. One panel each for the average completion time, its 99th percentile
-and restarts a job: geometric means over the workloads of the ratios to the first policy. Needs nothing but Python.
+FILE is the output of compare_policies.py --output. One panel each for the average completion time, its 99th percentile
+and restarts per job: geometric means over the workloads of the ratios to the first policy. Needs only Python.
 """
 import argparse
 import math
@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 960, 330
 TOP, BOTTOM = 72, 282
 LEFT, PANEL, LINES = 42, 312, 152  # of the first panel, from one to the next, of the part with lines
 LABEL_HEIGHT = 14
-# The rounder ones first: where they would crowd, the later ones are left out.
+# Rounder ticks come first: if ticks are too close, the later ones are left out.
 TICKS = (1, 0.5, 2, 0.1, 10, 0.2, 5, 0.8, 1.2, 0.9, 1.1, 0.7, 1.5, 0.6, 3, 0.4, 0.3, 20, 50, 0.95, 1.05, 0.85, 1.3, 7)
 
 
@@ -38,9 +38,9 @@ def line(x1, y1, x2, y2, stroke, width=1.0):
 
 
 def spread(heights, least, low, high):
-    """Moves heights apart to at least that distance between low and high, each as little as goes in order."""
+    """Moves heights apart to at least that distance between low and high, each as little as their order allows."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
-    # Groups that touch share their displacement.
+    # Groups that touch are moved together.
     groups = []
     for i in order:
         groups.append([[i], heights[i]])
@@ -62,7 +62,7 @@ def spread(heights, least, low, high):
 
 
 def panel(left, title, loads, curves, colours, dashes):
-    """One panel: curves are ratios at every load by policy."""
+    """Draws one panel. Curves are ratios at every load, by policy."""
     values = [value for curve in curves.values() for value in curve if value > 0]
     low, high = min(values) / 1.04, max(values) * 1.04
 
@@ -83,7 +83,7 @@ def panel(left, title, loads, curves, colours, dashes):
     for load in loads:
         parts.append(line(x_of(load), BOTTOM, x_of(load), BOTTOM + 4, "#adb5bd"))
         parts.append(text(x_of(load), BOTTOM + 18, f"{load:g}", size=11))
-    for policy, curve in reversed(curves.items()):  # the last ones first, so that the others lie above
+    for policy, curve in reversed(curves.items()):  # the last ones first, so that the others lie on top
         points = " ".join(f"{x_of(load):.1f},{y_of(value):.1f}" for load, value in zip(loads, curve))
         width = 2.6 if policy in BOLD else 1.5
         dash = f' stroke-dasharray="{dashes[policy]}"' if dashes[policy] else ""
@@ -128,7 +128,7 @@ def draw(results, policies, workloads, loads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--policies", default="", help="the first one is the peer (default: all, as they come)")
+    parser.add_argument("--policies", default="", help="the first one is the peer (default: all, in their order)")
     parser.add_argument("--workloads", default="")
     parser.add_argument("--svg", default="docs/completion_by_load.svg")
     arguments = parser.parse_args()

@@ -5,9 +5,9 @@ docs/throughput_by_plans.svg.
 usage: plot_parallel.py PROGRAM DATA/sailor [--model OPT-350] [--batch 1024] [--deadline-ms 10000]
        > docs/throughput_by_plans.svg
 
-PROGRAM is `goodput`. Left: iterations a second of the best plan on both types with its bound (proven: the same), of the
-best with as many layers in every stage (and one tensor-parallel degree for each type), and of the best on each type
-alone. Right: the stages of the best plan where there are most GPUs. Needs nothing but Python; takes two minutes.
+PROGRAM is `goodput`. Left: iterations per second of the best plan on both types with its bound (equal if proven), of
+the best with equally many layers in every stage (and one tensor-parallel degree per type), and of the best on each
+type alone. Right: the stages of the best plan for the most GPUs. Needs only Python; takes two minutes.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ import sys
 from plot_loads import line, spread, text
 
 ZONE, FAST, SLOW = "us-central1-a", "A100-40", "V100-16"
-SIZES = (16, 32, 48, 64, 80, 96, 112, 128)  # GPUs of the fast type; of the slow one three times as many
+SIZES = (16, 32, 48, 64, 80, 96, 112, 128)  # GPUs of the fast type; the slow one has three times as many
 COLOURS = {FAST: "#d9480f", SLOW: "#4dabf7"}
 LINES = (("both", "both types", "#212529"), ("even", "both, even stages", "#868e96"),
          ("fast", f"{FAST} alone", COLOURS[FAST]), ("slow", f"{SLOW} alone", COLOURS[SLOW]))
@@ -28,14 +28,15 @@ STAGES, LAYERS, END = 516, 538, 740  # the stages' names, their bars
 
 
 def ask(program, data, lines):
-    """An answer for each line."""
+    """Returns an answer for each line."""
     done = subprocess.run([program, "parallel", "--profiles", str(data / "profiles")], text=True, capture_output=True,
                           check=True, input="".join(json.dumps(one) + "\n" for one in lines))
     return [json.loads(one) for one in done.stdout.splitlines()]
 
 
 def even_plans(measured, layers, batch, gpus):
-    """All plans with as many layers in every stage, the first stages on one type and the rest on the other."""
+    """Yields all plans with equally many layers in every stage, the first stages on one type and the rest on the
+    other."""
     for stages in range(1, layers + 1):
         cuts = [layers * stage // stages for stage in range(stages + 1)]
         for first, then in ((FAST, SLOW), (SLOW, FAST)):
@@ -55,7 +56,7 @@ def even_plans(measured, layers, batch, gpus):
 
 
 def measure(arguments):
-    """By size: throughput by name of line, bound, and the best plan's answer."""
+    """Returns by size: throughput by name of line, bound, and the best plan's answer."""
     profiles = json.loads((arguments.data / "profiles" / "profiles_tmp.json").read_text())[arguments.model]
     measured = {kind: [(int(b), int(t)) for b, degrees in profiles[kind].items() for t in degrees] for kind in (FAST, SLOW)}
     layers = len(next(iter(next(iter(profiles[FAST].values())).values())))

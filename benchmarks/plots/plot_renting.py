@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws dollars a job against the average completion time: docs/renting_tradeoff.svg.
+"""Draws dollars per job against the average completion time: docs/renting_tradeoff.svg.
 
 usage: plot_renting.py FILE [--svg docs/renting_tradeoff.svg]
 
-FILE is what benchmarks/accuracy/check_renting.py wrote with --jsonl: one panel a workload, ours by the worth of an hour as a
-line, the fixed cluster and Pollux's band as points. Needs nothing but Python.
+FILE is the output of benchmarks/accuracy/check_renting.py with --jsonl. One panel per workload: our policy by the
+worth of an hour as a line, the fixed cluster and Pollux's band as points. Needs only Python.
 """
 import argparse
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws who runs on which GPU type for which part of the time under each objective: docs/shares_by_objective.svg.
+"""Draws for each objective which job runs on which GPU type for which part of the time: docs/shares_by_objective.svg.
 
 usage: plot_shares.py PROGRAM DATA/gavel [--instance n20_a] > docs/shares_by_objective.svg
 
-PROGRAM is `goodput`. One panel an objective, one row a job; jobs whose speed gains most from the fastest type come first.
-Needs nothing but Python.
+PROGRAM is `goodput`. One panel per objective, one row per job; jobs whose speed gains most from the fastest type come
+first. Needs only Python.
 """
 import argparse
 import json
@@ -18,14 +18,14 @@ from plot_loads import line, text
 
 OBJECTIVES = {"max_min": "largest minimum", "water_filling": "water filling", "finish_time_fairness": "finish-time fairness",
               "makespan": "least total time", "nash": "Nash welfare", "sum": "sum of rates"}
-# Light to dark as well as in hue, so that they differ in print too.
+# Colours differ in brightness as well as hue, so that they also differ in print.
 COLOURS = ("#d0ebff", "#4dabf7", "#d9480f", "#212529")
 WIDTH, TOP, ROW, BAR = 960, 84, 15, 11
-NAMES, PANEL, BARS = 60, 148, 132  # width of the names, of a panel, and of what has bars in it
+NAMES, PANEL, BARS = 60, 148, 132  # width of the names, of a panel, and of the bars in it
 
 
 def answers(program, instance):
-    """By objective, what the program answers."""
+    """Returns the program's answer for each objective."""
     lines = "".join(json.dumps(question(instance, None, objective)) + "\n" for objective in OBJECTIVES)
     done = subprocess.run([program, "share"], input=lines, capture_output=True, text=True, check=True)
     return dict(zip(OBJECTIVES, map(json.loads, done.stdout.splitlines())))

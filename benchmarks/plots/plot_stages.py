@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what a checkpoint mechanism for each stage gains over the best single one: docs/stages_gain.svg.
+"""Draws what a separate checkpoint mechanism per stage gains over the best single one: docs/stages_gain.svg.
 
 usage: stage_checkpoints --gain | plot_stages.py [--svg docs/stages_gain.svg]
 
-One bar a row: from the least to the most of 100 jobs, thick between the quartiles, a dot at the median. Needs nothing
-but Python.
+One bar per row: from the least to the most of 100 jobs, thick between the quartiles, with a dot at the median. Needs
+only Python.
 """
 import argparse
 import math

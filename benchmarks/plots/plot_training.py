@@ -3,8 +3,9 @@
 
 usage: plot_training.py LOG... [--svg docs/agent_training.svg]
 
-LOG is what goodput-training --log wrote; its name without folder and ending is its row's title. A row a training, a panel
-each for batch size, learning rate, noise scale, goodput and accuracy over its seconds. Needs nothing but Python.
+LOG is the output of goodput-training --log; its name without folder and ending is its row's title. One row per
+training, with panels for batch size, learning rate, noise scale, goodput and accuracy over its seconds. Needs only
+Python.
 """
 import argparse
 import csv

@@ -3,8 +3,8 @@
 
 usage: plot_tutorial.py [--programs build/release/examples] [--docs docs]
 
-Writes tutorial_replay.svg, tutorial_fit.svg, tutorial_prices.svg and tutorial_policy.svg. Takes some seconds; needs
-nothing but Python and the two programs. plot_decisions.py draws the other pictures of that page.
+Writes tutorial_replay.svg, tutorial_fit.svg, tutorial_prices.svg and tutorial_policy.svg. Takes a few seconds; needs
+only Python and the two programs. plot_decisions.py draws the other pictures of that page.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ def rounded_number(value):
 
 
 class Chart:
-    """One panel with axes; either may be logarithmic."""
+    """One panel with axes; either axis may be logarithmic."""
 
     def __init__(self, title, x_label, y_label, x_range, y_range, x_log=False, y_log=False):
         self.x_range, self.y_range, self.x_log, self.y_log = x_range, y_range, x_log, y_log

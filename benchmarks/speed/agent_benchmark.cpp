@@ -1,5 +1,5 @@
-// What the agent costs a training, beside a pass over the same memory and a step of a network of 10 million
-// parameters with 32 examples, in plain loops on one core.
+// Measures what the agent costs a training, compared with a pass over the same memory and with a step of a
+// network of 10 million parameters with 32 examples, in plain loops on one core.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +28,8 @@ std::vector<float> random_numbers(std::size_t size) {
     return numbers;
 }
 
-/// Adds up the squares of a gradient and of the one before, and keeps it: the least that the single-gradient
-/// form can do.
+/// Sums the squares of a gradient and of the previous one, and stores the gradient: the least work of the
+/// single-gradient form.
 void memory_pass(benchmark::State& state) {
     const std::vector<float> gradient = random_numbers(parameters);
     std::vector<float> previous = random_numbers(parameters);
@@ -46,8 +46,8 @@ void memory_pass(benchmark::State& state) {
 }
 BENCHMARK(memory_pass)->Unit(benchmark::kMillisecond);
 
-/// A step of the agent: `gradients` of one replica, looked at in one step of `every`. A single one is
-/// compared with that of the step before, or in one step of `split_every` two halves are.
+/// A step of the agent with `gradients` of one replica, of which it looks at one step in `every`. A single
+/// gradient is compared with that of the step before, or its two halves are in one step of `split_every`.
 void agent_step(benchmark::State& state, int gradients, bool mean_given, Optimizer optimizer, int every,
                 int split_every = 0) {
     const std::vector<float> gradient = random_numbers(parameters);
@@ -101,7 +101,7 @@ BENCHMARK_CAPTURE(agent_step, two_mean_given_default, 2, true, Optimizer::sgd, 0
     ->Unit(benchmark::kMillisecond)
     ->Iterations(256);
 
-/// A small step: what the agent costs besides its passes over gradients.
+/// A small step: what the agent costs apart from its passes over gradients.
 void bookkeeping(benchmark::State& state) {
     const std::vector<float> gradient(16, 1.0f);
     TrainingAgent agent({.parameters = 16, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 256});
@@ -116,7 +116,7 @@ void bookkeeping(benchmark::State& state) {
 }
 BENCHMARK(bookkeeping);
 
-/// What a fit costs when 16 plans on two GPU types have been timed: read back, which fits them.
+/// A fit after 16 plans on two GPU types have been timed: reading the times back triggers it.
 void fit_of_16_plans(benchmark::State& state) {
     goodput::StepTimes times(1);
     const std::size_t types[] = {times.type_index("t4"), times.type_index("a100")};
@@ -142,11 +142,11 @@ void fit_of_16_plans(benchmark::State& state) {
 }
 BENCHMARK(fit_of_16_plans)->Unit(benchmark::kMicrosecond);
 
-/// out[n x to] = in[n x from] weights[from x to], or what its backward pass needs: all of them loops that a
-/// compiler vectorises.
+/// out[n x to] = in[n x from] weights[from x to], or what its backward pass needs, in loops that a compiler
+/// vectorises.
 void multiply(const float* in, const float* weights, float* out, std::size_t n, std::size_t from,
               std::size_t to) {
-    // Rows of weights are read once for all examples of a tile.
+    // Each row of weights is read once for all examples of a tile.
     for (std::size_t k = 0; k < from; ++k) {
         const float* const row = weights + k * to;
         for (std::size_t e = 0; e < n; ++e) {
@@ -157,8 +157,8 @@ void multiply(const float* in, const float* weights, float* out, std::size_t n, 
     }
 }
 
-/// Forward and backward pass and update of a multilayer perceptron of five layers of 1,414 x 1,414 weights
-/// (10 million) with 32 examples.
+/// Forward pass, backward pass and update of a multilayer perceptron of five layers of 1,414 x 1,414
+/// weights (10 million) with 32 examples.
 void network_step(benchmark::State& state) {
     constexpr std::size_t width = 1414, layers = 5, examples = 32;
     std::vector<std::vector<float>> weights, transposed, gradients, activations, errors;
@@ -179,7 +179,7 @@ void network_step(benchmark::State& state) {
             for (float& a : activations[l + 1]) a = a > 0 ? a : 0;
         }
         for (std::size_t l = layers; l-- > 0;) {
-            // Errors by rows of the weights, weight gradients by outer products.
+            // Errors use rows of the weights, weight gradients use outer products.
             float* const gradient = gradients[l].data();
             std::fill(gradients[l].begin(), gradients[l].end(), 0.0f);
             for (std::size_t k = 0; k < width; ++k)

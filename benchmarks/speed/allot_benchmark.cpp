@@ -1,10 +1,10 @@
-// How long an allotment takes: recorded rounds by file, cold (no memory of the last round's prices) and warm;
-// many rounds joined into one cluster; a round of which one job in twenty changed; a round with a deadline.
+// Times allotments: recorded rounds by file, cold (without the last round's prices) and warm; many rounds
+// joined into one cluster; a round in which one job in twenty changed; a round with a deadline.
 //
 // usage: allot_benchmark [FOLDER] [Google Benchmark's flags]
 //
-// FOLDER holds recorded rounds, *.jsonl.gz; without it $GOODPUT_DATA_DIR/allot. For the comparison with
-// general solvers see compare_allot.py.
+// FOLDER contains recorded rounds, *.jsonl.gz; the default is $GOODPUT_DATA_DIR/allot. For the comparison
+// with general solvers see compare_allot.py.
 
 #include <benchmark/benchmark.h>
 
@@ -37,10 +37,10 @@ struct File {
     std::vector<RecordedRound> rounds;
 };
 
-/// The file that is stacked, changed and run against a deadline: 2,048 GPUs.
+/// The file that is stacked, changed and run with a deadline: 2,048 GPUs.
 constexpr std::string_view largest = "saturn-i360_32x";
 
-/// No round of a benchmark holds it up for longer.
+/// The time limit of every round of a benchmark.
 constexpr std::chrono::seconds patience = 10s;
 
 /// Adds job `index` of `from`, with its values times `scale`.
@@ -50,8 +50,8 @@ void append_job(AllotmentProblem& problem, const AllotmentProblem& from, std::si
         problem.add_option(scale * from.value(index, option), from.uses(index, option));
 }
 
-/// `count` rounds joined into one cluster: capacities added, values of the i-th times 1 + 0.001 i, so that no
-/// two jobs are equal. Rounds in sequence from `first` on, or copies of that one.
+/// `count` rounds joined into one cluster: capacities are added, and values of the i-th round are multiplied
+/// by 1 + 0.001 i, so that no two jobs are equal. The rounds follow `first`, or are copies of it.
 AllotmentProblem stacked(const std::vector<RecordedRound>& rounds, std::size_t first, std::size_t count,
                          bool copies) {
     AllotmentProblem problem;
@@ -65,7 +65,7 @@ AllotmentProblem stacked(const std::vector<RecordedRound>& rounds, std::size_t f
     return problem;
 }
 
-/// The round with every twentieth job replaced by one of another round.
+/// Returns the round with every twentieth job replaced by one of another round.
 AllotmentProblem changed(const AllotmentProblem& round, const AllotmentProblem& other) {
     AllotmentProblem problem;
     problem.capacity = round.capacity;
@@ -80,7 +80,7 @@ double fraction(std::size_t part, std::size_t whole) {
     return static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(whole, 1));
 }
 
-/// The value below which this part of the sorted values lies.
+/// Returns the value below which this fraction of the values lies. Sorts them.
 double quantile(std::vector<double>& values, double part) {
     std::sort(values.begin(), values.end());
     return values[std::min(values.size() - 1,
@@ -92,7 +92,7 @@ benchmark::Counter time_per(std::size_t things) {
             benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
 }
 
-/// One iteration: all rounds of a file in their order, by one kept solver.
+/// One iteration is all rounds of a file in order, by one solver that keeps its state.
 void whole_file(benchmark::State& state, const File& file, bool warm_start) {
     Allotter<> allotter;
     std::size_t options = 0, proven = 0;
@@ -110,7 +110,7 @@ void whole_file(benchmark::State& state, const File& file, bool warm_start) {
     state.counters["proven"] = fraction(proven, file.rounds.size());
 }
 
-/// Arguments: how many rounds, the first.
+/// Arguments: number of rounds, first round.
 void joined(benchmark::State& state, const File& file, bool copies) {
     const auto count = static_cast<std::size_t>(state.range(0));
     const AllotmentProblem problem =
@@ -125,8 +125,8 @@ void joined(benchmark::State& state, const File& file, bool copies) {
     state.counters["gap"] = result->gap() / std::max(1.0, result->bound);
 }
 
-/// Cold time / warm time of a round of which one job in twenty was another when the prices were found. One
-/// iteration: all rounds; the time is that of the warm calls.
+/// Measures cold time / warm time of a round in which one job in twenty was another one when the prices
+/// were found. One iteration is all rounds; the time is that of the warm calls.
 void one_in_twenty(benchmark::State& state, const File& file) {
     Allotter<> allotter;
     std::vector<double> ratios;
@@ -157,7 +157,7 @@ void one_in_twenty(benchmark::State& state, const File& file) {
     state.counters["ratio_of_sums"] = cold_total / warm_total;
 }
 
-/// Five milliseconds, no gap allowed. One iteration: all rounds; elapsed time.
+/// A deadline of five milliseconds at gap 0. One iteration is all rounds; the time is elapsed time.
 void five_milliseconds(benchmark::State& state, const File& file) {
     Allotter<> allotter;
     std::vector<double> elapsed;

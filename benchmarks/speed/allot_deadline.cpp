@@ -1,12 +1,12 @@
-// How well an allotment keeps its deadline: thousands of calls on hard problems, with other threads that take
-// the processors if asked for. Wall time is what a caller waits; thread CPU time is what the solver itself
-// took of it, so that the difference is the operating system's.
+// Measures how well an allotment keeps its deadline: thousands of calls on hard problems, on request next
+// to other threads that occupy the processors. Wall time is what a caller waits. Thread CPU time is what
+// the solver itself used of it, so the difference is due to the operating system.
 //
 // usage: allot_deadline [--busy N] [--calls N] [--deadline MS] [--jobs N] [--nice N] [--pause MS]
 //
-// --busy: threads that spin beside it (0); --calls: of each kind (2000); --deadline: milliseconds (5);
-// --jobs: of the kind with many (100000; 0 leaves it out); --nice: added to the calling thread's alone (0;
-// below 0 needs the right to it); --pause: milliseconds asleep before every call (0), as a control loop is.
+// --busy: other threads that spin (0); --calls: per kind (2000); --deadline: milliseconds (5); --jobs: for
+// the kind with many jobs (100000; 0 leaves it out); --nice: for the calling thread alone (0; negative
+// values need the right to it); --pause: milliseconds asleep before every call (0), as in a control loop.
 
 #include <sys/resource.h>
 
@@ -44,7 +44,7 @@ double thread_cpu_ms() {
     return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-/// Jobs with 12 options that use all of many resources, no two alike: no bound is ever near.
+/// Jobs with 12 options that each use all of many resources, no two alike: the bound is never near.
 AllotmentProblem many_resources(Random& random, std::uint32_t resources, int jobs) {
     AllotmentProblem problem;
     for (std::uint32_t r = 0; r < resources; ++r) problem.capacity.push_back(jobs * 16.0 - r);
@@ -76,7 +76,7 @@ void print(const char* name, std::vector<double> times, double deadline_ms) {
                 100 * static_cast<double>(late) / static_cast<double>(times.size()));
 }
 
-/// Calls on one problem after the other, cold, gap 0.
+/// Calls the solver on one problem after the other, cold, at gap 0.
 void measure(const std::string& kind, const std::vector<AllotmentProblem>& problems, std::size_t calls,
              const Settings& settings) {
     Allotter<> allotter;
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
             std::uint64_t spins = 0;
             while (!stop.load(std::memory_order_relaxed)) ++spins;
         });
-    // Of Linux: the calling thread's only.
+    // On Linux this applies to the calling thread only.
     if (settings.nice != 0 && setpriority(PRIO_PROCESS, 0, settings.nice) != 0)
         std::perror("allot_deadline: --nice");
     std::printf("deadline %g ms, %zu busy threads beside, %u processors\n", settings.deadline_ms,

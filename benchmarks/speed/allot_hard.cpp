@@ -1,16 +1,16 @@
-// The proving allotter on problems that are hard for an allotter, each by a new one, until the best is proven
-// (gap 0) or so many seconds have passed.
+// Runs the proving allotter on hard problems, each with a new allotter, until the best is proven (gap 0) or
+// the time limit has passed.
 //
 // usage: allot_hard odd [PROBLEMS [SEED [SECONDS]]]     200 1 1
 //            pools with an odd number of units, 200 to 800 jobs that take multiples of four or six
 //        allot_hard files FOLDER [SECONDS]              10
-//            published problems: FOLDER/instances.csv says which (columns name, kind, what, best), kind gap:
-//            generalised assignment in the layout of OR-Library (least cost), kind mmkp: multiple-choice
-//            multidimensional knapsack
+//            published problems: FOLDER/instances.csv lists them (columns name, class, kind, what, best),
+//            kind gap: generalised assignment in the layout of OR-Library (least cost), kind mmkp:
+//            multiple-choice multidimensional knapsack
 //        allot_hard solve gap|mmkp SECONDS FILE ...
 //            the same layouts, one line of JSON a file, which compare_public.py reads
 //
-// Printed are CPU seconds. A deadline is one of elapsed time: on a busy machine the search has less than
+// Prints CPU seconds. Deadlines are elapsed time, so on a busy machine the search has less CPU time than
 // that.
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace {
 
 using namespace goodput;
 
-/// A published problem; `sign` and `base` turn our objective into its own.
+/// A published problem. `sign` and `base` convert our objective to its own.
 struct Published {
     AllotmentProblem problem;
     double base = 0, sign = 1;
@@ -64,7 +64,7 @@ Published read_assignment(std::istream& in) {
     return read;
 }
 
-/// A class begins with a line of one number; an option is its value and what it takes of each resource.
+/// A class begins with a line of one number. An option is its value and its use of each resource.
 Published read_choices(std::istream& in) {
     Published read;
     std::string line;
@@ -163,7 +163,7 @@ int files(const std::string& folder, double seconds) {
         for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
         if (cells.size() < 5 || (cells[2] != "gap" && cells[2] != "mmkp")) continue;
         std::ifstream in(folder + "/" + cells[3]);
-        if (!in) continue;  // not here
+        if (!in) continue;  // the file is missing
         const Published read = cells[2] == "gap" ? read_assignment(in) : read_choices(in);
         AllotResult result;
         const double milliseconds =

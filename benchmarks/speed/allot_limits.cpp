@@ -1,6 +1,6 @@
-// How long an allotment under many limits takes: 1,000 jobs, 10,000 GPUs in six pools, a quota for each of 40
-// teams, some of them by GPU type as well, and a budget: about 60 resources. CPU time to a proven gap of
-// 1e-3, each problem by a new solver.
+// Times an allotment under many limits: 1,000 jobs, 10,000 GPUs in six pools, a quota for each of 40 teams,
+// some of them also by GPU type, and a budget: about 60 resources. Measures CPU time to a proven gap of
+// 1e-3, each problem with a new solver.
 //
 // usage: allot_limits [PROBLEMS [SEED [GPUS]]]          200 1 10000
 //        allot_limits --write PROBLEMS SEED [GPUS]      the problems in the form of `goodput allot`

@@ -1,6 +1,6 @@
-// How much memory an allotment takes: the peak resident memory after the problem was made, after a cold and
-// after a warm call. First of as many jobs as asked for, as a cluster's scheduler poses them; then of a
-// problem that is searched until as many states are kept as AllotOptions::memory_states allows.
+// Measures the memory of an allotment: the peak resident memory after the problem was made, after a cold
+// call and after a warm one. The first problem has JOBS jobs, as a cluster's scheduler poses it. The second
+// one is searched until as many states are kept as AllotOptions::memory_states allows.
 //
 // usage: allot_memory [JOBS]
 //

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What it costs to include goodput: seconds of compiling each public header alone, and whole programs that use it.
+"""Measures what it costs to include goodput: seconds to compile each public header alone, and whole programs that use
+it.
 
     benchmarks/speed/compile_time.py [--compiler g++] [--runs 3] [--only REGEX]
 
-Prints for every header of include/goodput (detail/ aside), by folder, for consumers, and for
-the third-party headers that the library did without: processor seconds (user and system, of all the compiler's processes, without ccache) as the median of the
-runs and as their least, and the lines left after preprocessing. The runs go round and round over all files, so that a
-busy minute falls on all of them. Other work on the machine only ever adds to processor time: the targets are held
-against the least. Exit status 1 if one is missed.
+Prints by folder for every header of include/goodput (without detail/), for consumers, and for the third-party headers
+that the library avoids: processor seconds (user and system, of all the compiler's processes, without ccache) as the
+median and the least of the runs, and the lines left after preprocessing. The runs alternate over all files, so that a
+busy minute affects all of them. Other work on the machine can only add to processor time, so targets are compared
+with the least. Exits with status 1 if one is missed.
 """
 
 import argparse
@@ -37,7 +38,7 @@ THIRD_PARTY = {
 
 
 def cpu_seconds(command):
-    """User and system time of a command and of all that it started."""
+    """Returns user and system time of a command and of all processes that it started."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     complaints = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -47,7 +48,7 @@ def cpu_seconds(command):
 
 
 def subjects(scratch):
-    """(group, name, source, target in seconds or None) of everything that is compiled."""
+    """Yields (group, name, source, target in seconds or None) of everything that is compiled."""
 
     def source_with(name, includes):
         path = scratch / (re.sub(r"\W", "_", name) + ".cpp")
@@ -86,10 +87,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--runs", type=int, default=3, help="compilations of each file (3)")
-    parser.add_argument("--only", default="", metavar="REGEX", help="only files of which a part of the name matches")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only files whose names contain a match")
     arguments = parser.parse_args()
 
-    # The consumer of the core asks its build for the version that it expects.
+    # The consumer of the core compares with the version that its build states.
     flags = ["-std=c++20", "-O2", f"-I{ROOT / 'include'}", "-DCONSUMER_VERSION=goodput::version"]
     for folder in third_party_folders():
         flags += ["-isystem", folder]

@@ -1,6 +1,6 @@
-// How long does a throughput fit take, cold and from the fit before its last sample came, of the published
-// model (ThroughputFitter), of the refined one and of a job's models on three GPU types? Samples are made up
-// as a job gathers them: shapes up to four nodes, 5 % noise, hardly a batch size twice.
+// Times throughput fits, cold and starting from the fit without the last sample: of the published model
+// (ThroughputFitter), of the refined one, and of a job's models on three GPU types. Samples are synthetic,
+// as a job gathers them: shapes of up to four nodes, 5 % noise, few batch sizes twice.
 
 #include <benchmark/benchmark.h>
 
@@ -67,7 +67,7 @@ void warm(benchmark::State& state) {
     state.counters["iterations"] = iterations;
 }
 
-/// A scheduling round: 20 jobs with 5 to 30 samples, each a sample more than before.
+/// A scheduling round: 20 jobs with 5 to 30 samples each, one more than before.
 void round_of_20_jobs(benchmark::State& state) {
     goodput::peers::ThroughputFitter fitter;
     std::vector<std::vector<ThroughputSample>> jobs;
@@ -109,8 +109,8 @@ void refined_warm(benchmark::State& state) {
     state.counters["iterations"] = fit.iterations;
 }
 
-/// A job's three GPU types, with so many samples on the first, of which one is new, a third of that on the
-/// second, and three of one GPU on the last.
+/// A job on three GPU types: range(0) samples on the first, one of them new, a third as many on the second,
+/// and three on a single GPU of the last.
 void job_refit(benchmark::State& state) {
     const auto count = static_cast<std::size_t>(state.range(0));
     std::vector<std::vector<ThroughputSample>> samples{samples_of(count), samples_of(count / 3 + 1, 2), {}};

@@ -1,11 +1,11 @@
-// How long does a round take in which cores and memory are divided as well? 512 nodes of 8 GPUs with 2,000
-// jobs of 1 to 16 GPUs, some of which gain by more cores or memory.
+// Times a round that also divides cores and memory: 512 nodes of 8 GPUs, and 2,000 jobs of 1 to 16 GPUs,
+// some of which gain from more cores or memory.
 //
-// usage: host_round [NODES [JOBS [ROUNDS]]]      512, 2000 and 20 where left out
+// usage: host_round [NODES [JOBS [ROUNDS]]]      default: 512, 2000 and 20
 //
-// Prints milliseconds of CPU time: of the first round, in which everybody starts, and of later ones, in which
-// some jobs have ended and others come. For a queue, whose jobs have fixed numbers of GPUs, and for goodput's
-// policy with elastic jobs. Gap 1e-3.
+// Prints milliseconds of CPU time: of the first round, in which all jobs start, and of later ones, in which
+// some jobs have ended and others come. It does so for a queue, whose jobs have fixed numbers of GPUs, and
+// for goodput's policy with elastic jobs, at gap 1e-3.
 
 #include <sys/resource.h>
 
@@ -38,7 +38,7 @@ public:
         for (int job = 0; job < jobs; ++job) submit();
     }
 
-    /// One in twenty jobs ends and is followed by another.
+    /// One in twenty jobs ends, and another one follows it.
     void go_on(const Plan& plan) {
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Job& job = snapshot.jobs[j];

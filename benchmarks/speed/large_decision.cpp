@@ -1,12 +1,12 @@
-// How long does a whole decision take under load? 2,048 GPUs of three types, of which some thousand jobs of
-// five programs want to hold some, round after round; who completes is followed by another. All jobs declare
-// rates, those that run measure their steps and their gradients.
+// Times a whole decision under load: 2,048 GPUs of three types, for which thousands of jobs of five
+// programs compete, round after round. Another job follows each one that completes. All jobs declare rates,
+// and running ones measure their steps and gradients.
 //
-// usage: large_decision [JOBS [ROUNDS]]      5800 and 100 where left out
+// usage: large_decision [JOBS [ROUNDS]]      default: 5800 and 100
 //
-// Prints milliseconds of CPU time: of the first round with its first fits, and of a later round's decision by
-// its steps. Without refits, which are printed by themselves with the rest of what a caller keeps up to date:
-// histories, models, sizes.
+// Prints milliseconds of CPU time: of the first round with its first fits, and of a later round's decision
+// by its steps. These exclude refits, which are printed separately with all else that a caller keeps up to
+// date: histories, models, sizes.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ using namespace goodput;
 
 constexpr double round_seconds = 60;
 
-/// What jobs of one program are like.
+/// The parameters of a program's jobs.
 struct Program {
     PolluxThroughput speed{};  ///< on the slowest type
     int min_gpus = 1, initial_batch = 1, max_batch = 1, max_atomic_batch = 1;
@@ -55,7 +55,7 @@ struct GpuType {
 };
 constexpr std::array<GpuType, 3> gpu_types{{{"T4", 192, 4, 1}, {"A100", 64, 8, 5}, {"2080Ti", 96, 8, 2}}};
 
-/// A step of a program on a GPU type: computing goes faster there, the network does not.
+/// A step of a program on a GPU type: a faster type computes faster, but the network does not change.
 StepSeconds step_of(const Program& program, const GpuType& type, Shape shape, int atomic_batch) {
     const double compute = program.speed.compute_seconds(atomic_batch) / type.speed;
     const double step = program.speed.step_seconds(compute, program.speed.sync_seconds(shape));
@@ -75,7 +75,7 @@ public:
         for (int j = 0; j < jobs; ++j) submit();
     }
 
-    /// Everybody trains for a round with what the plan gives.
+    /// All jobs train for a round with what the plan gives them.
     void train(const Plan& plan, KindHistories& histories) {
         for (std::size_t j = 0; j < work.size(); ++j) {
             Job& job = snapshot.jobs[j];

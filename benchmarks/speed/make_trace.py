@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A trace of any length, drawn from the jobs of others: for replays of thousands of jobs.
+"""Makes a trace of any length from jobs of other traces, for replays of thousands of jobs.
 
 usage: make_trace.py WORKLOAD.csv... --jobs 6000 [--hours 48] [--even] [--seed 1] > TRACE.csv
 
-Times of submission are uniform over the hours. Jobs are drawn as often as they come; with --even every application
-is as frequent as any other.
+Times of submission are uniform over the hours. Jobs are drawn as often as they occur; with --even, every application
+is equally frequent.
 """
 import argparse
 import collections

@@ -1,4 +1,4 @@
-// How long the best batch plans of a job take: twenty shapes, random jobs as in published_goodput.py.
+// Times the best batch plans of a job on twenty shapes, for random jobs as in published_goodput.py.
 // compare_model.py runs both and prints the ratio.
 
 #include <array>
@@ -30,7 +30,7 @@ const std::array<Application, 5> applications{{{{12, 384, 4, 12, true}, 0.05, 0.
 
 struct Job {
     PolluxThroughput throughput;
-    RefinedThroughput refined;  // its computing time broken at a dozen measured batches
+    RefinedThroughput refined;  // computing time with kinks at a dozen measured batches
     NoiseScaleEfficiency efficiency;
     BatchLimits limits;
 };
@@ -95,7 +95,7 @@ std::vector<Shape> twenty_shapes() {
     return shapes;
 }
 
-// One iteration is one job; the jobs take turns, so that nothing is predicted from the last one.
+// One iteration is one job. Jobs take turns, so that the processor cannot learn from the last one.
 template <class Throughput>
 void best_plans_together(benchmark::State& state, Throughput Job::*throughput) {
     const std::vector<Job> jobs = random_jobs(1000);
@@ -137,7 +137,7 @@ void best_plans_one_by_one(benchmark::State& state, Throughput Job::*throughput)
 BENCHMARK_CAPTURE(best_plans_one_by_one, , &Job::throughput)->Name("best_plans_one_by_one");
 BENCHMARK_CAPTURE(best_plans_one_by_one, , &Job::refined)->Name("best_refined_plans_one_by_one");
 
-// What of it the laws for the shapes take.
+// The part of this time that the laws for the shapes take.
 void shape_laws(benchmark::State& state) {
     const std::vector<Job> jobs = random_jobs(1000);
     const std::vector<Shape> shapes = twenty_shapes();

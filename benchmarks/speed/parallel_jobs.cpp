@@ -1,14 +1,14 @@
-// How long does a round take in which large models are planned beside ordinary jobs, and what is gained over
-// giving each large model a fixed part? 512 GPUs of three types, three transformers of different sizes, whose
-// layer profiles are made by a formula, and 50 ordinary jobs.
+// Times a round with large models among ordinary jobs, and measures what this gains over a fixed part for
+// each large model: 512 GPUs of three types, three transformers of different sizes with layer profiles from
+// a formula, and 50 ordinary jobs.
 //
-// usage: parallel_jobs [GAP [MILLISECONDS [JOBS [POOLS]]]]      0.005, 40, 50 and 1 where left out
+// usage: parallel_jobs [GAP [MILLISECONDS [JOBS [POOLS]]]]      default: 0.005, 40, 50 and 1
 //
-// GAP is that of the round and of each question for a plan, which takes MILLISECONDS at most and then answers
-// with the bound that it has; at prices, plans on the GPUs of POOLS pools at most are asked for. Prints CPU
-// time, gap and questions of the first round, and of a second one in which the same jobs run; then the sum,
-// over the large models, of the throughput as a part of what the model would have with the whole cluster:
-// with the ordinary jobs, without them, and in fixed thirds of all nodes.
+// GAP is that of the round and of each question for a plan. A question takes at most MILLISECONDS and then
+// answers with the bound that it has. At prices, it asks for plans on the GPUs of at most POOLS pools.
+// Prints CPU time, gap and questions of the first round, and of a second one in which the same jobs run.
+// Then prints the sum, over the large models, of throughput as a fraction of the model's with the whole
+// cluster: with the ordinary jobs, without them, and in fixed thirds of all nodes.
 
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ struct GpuKind {
 constexpr std::array<GpuKind, 3> kinds{
     {{"A100", 16, 8, 40, 150, 4.1}, {"V100", 24, 8, 16, 60, 2.5}, {"T4", 48, 4, 16, 25, 0.5}}};
 
-/// Layers of a transformer with times from its operations, and an overhead for each layer.
+/// Layers of a transformer. Their times follow from its operations and an overhead per layer.
 LayeredModel transformer(const char* name, std::size_t blocks, double hidden) {
     constexpr double sequence = 2048, vocabulary = 50000;
     LayeredModel model{.name = name, .layers = blocks + 2};
@@ -84,7 +84,7 @@ ParallelCluster description() {
     return cluster;
 }
 
-/// Plans within a time; counts questions.
+/// Plans within a time limit, and counts questions.
 struct TimedSearcher {
     double gap = 0.005, milliseconds = 40;
     std::size_t* questions = nullptr;

@@ -1,6 +1,6 @@
-// How long a placement takes: rounds in which nothing changes, in which some jobs come, go and change size,
-// and in which that happens to so many that running jobs have to move; the same on a tree of racks and zones;
-// and how long the plan of a defragmentation takes.
+// Times placements: rounds in which nothing changes; in which some jobs come, go and change size; in which
+// so many do so that running jobs must move; the same on a tree of racks and zones. Also times the plan of a
+// defragmentation.
 
 #include <benchmark/benchmark.h>
 
@@ -24,14 +24,14 @@ Cluster cluster_of(int nodes) {
 }
 
 PoolShare random_part(std::mt19937_64& random) {
-    // 1 to 32 GPUs, the smaller the more frequent.
+    // 1 to 32 GPUs, with smaller sizes more frequent.
     constexpr int sizes[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 16, 32};
     const int gpus = sizes[random() % std::size(sizes)];
     return {0, 8, {gpus > 8 ? gpus / 8 : 1, gpus}};
 }
 
-// Jobs on a cluster filled to `percent_full`, laid out by the placer over some rounds of churn; then
-// `changed_percent` of the jobs end, and others, of whole nodes too, come in their place.
+// Returns jobs on a cluster filled to `percent_full`, laid out by the placer over some rounds of churn.
+// Then `changed_percent` of them end, and others, also of whole nodes, replace them.
 std::vector<PlacementRequest> requests_for(const Cluster& cluster, int jobs, int percent_full,
                                            int changed_percent) {
     std::mt19937_64 random(7);
@@ -88,8 +88,8 @@ BENCHMARK(place)
     ->Args({10000, 30000, 100, 50})
     ->Unit(benchmark::kMicrosecond);
 
-// Every node full of jobs of random sizes, of which one in four ends, all over the cluster; jobs of half a
-// node and of whole nodes take what got free. Arguments: nodes; sizes are powers of two, or any.
+// Every node is full of jobs of random sizes. One in four ends, all over the cluster, and jobs of half
+// nodes and whole nodes take their room. Arguments: nodes; sizes are powers of two, or any.
 void place_rush(benchmark::State& state) {
     const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
     const bool any_size = state.range(1) != 0;
@@ -137,7 +137,7 @@ BENCHMARK(place_rush)
     ->Args({1000, 1})
     ->Unit(benchmark::kMicrosecond);
 
-// A round of `place` on racks of 16 nodes and zones of 20 racks. Arguments as there.
+// A round of `place` on racks of 16 nodes and zones of 20 racks, with the same arguments.
 void place_topology(benchmark::State& state) {
     const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
     const auto requests = requests_for(cluster, static_cast<int>(state.range(1)),
@@ -165,8 +165,8 @@ BENCHMARK(place_topology)
     ->Args({10000, 5000, 100, 20})
     ->Unit(benchmark::kMicrosecond);
 
-// Jobs on parts of nodes all over the cluster, and a wish for whole nodes. Arguments: nodes, jobs, percent of
-// the free GPUs that are wished for as whole nodes; sizes are powers of two, or any.
+// Jobs on parts of nodes all over the cluster, and a demand for whole nodes. Arguments: nodes, jobs,
+// percent of the free GPUs that are demanded as whole nodes; sizes are powers of two, or any.
 void defragment(benchmark::State& state) {
     const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
     const bool any_size = state.range(3) != 0;
@@ -174,7 +174,7 @@ void defragment(benchmark::State& state) {
     std::vector<int> free(cluster.nodes.size(), 8);
     std::vector<PlacementRequest> requests;
     while (requests.size() < static_cast<std::size_t>(state.range(1))) {
-        // Two jobs in three lie on the first third of the nodes.
+        // Two jobs in three are on the first third of the nodes.
         const std::size_t share = random() % 3 == 0 ? free.size() : free.size() / 3;
         const std::size_t node = random() % share;
         int gpus = 1 + static_cast<int>(random() % 6);

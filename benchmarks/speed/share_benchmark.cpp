@@ -1,5 +1,5 @@
-// Time of shares under every objective: random jobs on 3 and on 6 GPU types, four times as many GPUs wanted
-// as there are. Counters: passes of the method over all jobs, and whether the answer is proven.
+// Times shares under every objective: random jobs on 3 and on 6 GPU types that want four times the GPUs
+// there are. Counters: passes of the method over all jobs, and whether the answer is proven.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace goodput;
 
-/// Numbers that are the same with every standard library.
+/// Random numbers that are the same with every standard library.
 class Numbers {
 public:
     double between(double low, double high) {

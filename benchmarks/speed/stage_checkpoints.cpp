@@ -1,5 +1,5 @@
-// How long the choice of a checkpoint mechanism for each of many stages takes, and how near to the best it is
-// proven to be, by kind of question and gap asked for.
+// Times the choice of a checkpoint mechanism for each of many stages, and measures how near to the best it
+// is proven to be, by kind of question and requested gap.
 //
 // usage: stage_checkpoints [STAGES [MECHANISMS [QUESTIONS [SEED]]]]      1000 6 20 1
 //        stage_checkpoints --gain          100 jobs: how much longer with the best single mechanism
@@ -64,8 +64,8 @@ void measure(std::size_t stages, std::size_t mechanisms, int questions, std::uin
         }
 }
 
-/// How much longer a job takes with the best mechanism that is the same for all of its stages, by the shape
-/// of live periods and where the limits are between the leanest and the fastest choice.
+/// Prints how much longer a job takes with the best single mechanism for all stages, by the shape of live
+/// periods, and by where the limits are between the leanest and the fastest choice.
 void print_gain(int jobs) {
     std::printf("%d jobs of 8 to 64 stages, 6 mechanisms: best single mechanism over the choice by stage\n",
                 jobs);

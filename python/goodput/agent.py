@@ -140,7 +140,8 @@ class Agent:
         return self._says(self._handle.adopt, local_batch, accumulation)
 
     def adopt_text(self, plan: str) -> bool:
-        """The same with the text of a plan file, {"local_batch": 128, "accumulation": 1}. A blank text changes nothing."""
+        """The same, from the text of a plan file, {"local_batch": 128, "accumulation": 1}. A blank text changes
+        nothing."""
         return self._says(self._handle.adopt_text, plan.encode())
 
     @property
@@ -157,13 +158,14 @@ class Agent:
         return factor.value
 
     def add_gpu_utilisation(self, busy: float) -> None:
-        """Tells the agent which part of the time, 0 to 1, the GPU was busy while nothing else used it, as the driver says. The
-        report has the mean under the present plan, for pairs of jobs on one GPU."""
+        """Tells the agent which fraction of the time, 0 to 1, the GPU was busy while nothing else used it, according
+        to the driver. The report has the mean under the present plan, for pairs of jobs on one GPU."""
         self._handle.add_gpu_utilisation(busy)
 
     def read_gpu(self, device: int = 0) -> Optional[float]:
-        """Asks the driver for that, tells the agent, and returns it. Does nothing and returns None without a GPU or a driver that
-        says it, or if another process uses the GPU. Call it now and then in the middle of a training."""
+        """Asks the driver for that fraction, tells the agent, and returns it. Returns None and does nothing without a
+        GPU or a driver that knows, or if another process uses the GPU. Call it now and then in the middle of a
+        training."""
         busy = gpu_utilisation(device)
         if busy is not None:
             self.add_gpu_utilisation(busy)

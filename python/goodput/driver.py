@@ -1,4 +1,5 @@
-"""What the GPU driver says of the GPU on which a process runs. Without a GPU, a driver or a reader of it: nothing."""
+"""Asks the GPU driver about the GPU on which a process runs. Without a GPU, a driver or a reader of it, answers
+None."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any, Optional
 
 
 def gpu_utilisation(device: int = 0) -> Optional[float]:
-    """Returns the part of the last moments, 0 to 1, in which the GPU was busy, or None if it is not known, or if more than one
-    process uses the GPU. `device` counts the GPUs that the process sees. Asks NVML through the package pynvml
-    (nvidia-ml-py) where that can be imported, otherwise nvidia-smi. Never raises."""
+    """Returns the fraction of the last moments, 0 to 1, in which the GPU was busy, or None if it is unknown or if
+    more than one process uses the GPU. `device` counts the GPUs that the process sees. Asks NVML through the package
+    pynvml (nvidia-ml-py) if that can be imported, otherwise nvidia-smi. Never raises."""
     name = _name_of(device)
     if name is None:
         return None
@@ -23,7 +24,7 @@ def gpu_utilisation(device: int = 0) -> Optional[float]:
 
 
 def _name_of(device: int) -> Optional[str]:
-    """Index or UUID for the driver of a GPU as the process counts them."""
+    """Returns the driver's index or UUID of a GPU, given its number within the process."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return str(device) if device >= 0 else None
@@ -53,5 +54,6 @@ def _ask(name: str, what: str) -> str:
 
 
 def _part_of(percent: float, processes: int) -> Optional[float]:
-    """A container may not see its own process, so that none counts as one."""
+    """Returns the fraction unless several processes use the GPU. A container may not see its own process, so 0 counts
+    as 1."""
     return percent / 100 if processes <= 1 and 0 <= percent <= 100 else None

@@ -30,7 +30,7 @@ class NotYet(RuntimeError):
 
 
 class TooSmall(RuntimeError):
-    """An array for the answer is too small; the counts say what is needed."""
+    """An array for the answer is too small; the counts say what size is needed."""
 
 
 def declarations(header: str) -> tuple[dict[str, Any], dict[str, int], dict[str, Any]]:
@@ -164,7 +164,8 @@ def numbers(values: Any) -> tuple[Any, int, Any]:
 
 class Handle:
     """A handle of the library. Its functions are methods: agent.hold(holding) calls goodput_agent_hold(agent, holding).
-    Input that the library refuses raises a ValueError with its sentence, and a question asked too early raises NotYet."""
+    Input that the library refuses raises a ValueError with its message, and a question asked too early raises
+    NotYet."""
 
     def __init__(self, kind: str) -> None:
         self._c, self._kind = library(), kind
@@ -191,7 +192,7 @@ class Handle:
 
 
 def text(method: Any, *arguments: Any) -> str:
-    """Returns what a method writes into (..., text, capacity, length)."""
+    """Returns the text that a method writes into its arguments (..., text, capacity, length)."""
     length = ctypes.c_size_t()
     method(*arguments, None, 0, length)
     written = ctypes.create_string_buffer(length.value + 1)

@@ -215,7 +215,7 @@ class Trainer:
 
 
 def _process_age() -> Optional[float]:
-    """Returns the seconds since the start of this process, or None where the system does not tell."""
+    """Returns the seconds since the start of this process, or None if the system does not tell."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
             ticks = int(file.read().rpartition(")")[2].split()[19])

@@ -1,5 +1,5 @@
-// Adam's metric where second moments know little: token embeddings with rare rows, layers that were frozen,
-// single steps that are far off.
+// Tests Adam's metric where second moments know little: token embeddings with rare rows, layers that were
+// frozen, single steps with extreme gradients.
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@ using namespace goodput;
 
 namespace {
 
-/// Gradients of a dense layer and of a token embedding, of which a microbatch touches some rows. A row's
-/// gradient has one size however rare the row is, and a sign that says nothing.
+/// Gradients of a dense layer and of a token embedding, of which a microbatch touches some rows. The size
+/// of a row's gradient does not depend on how rare the row is, and its sign is random.
 class Embedding {
 public:
     static constexpr std::size_t rows = 400, width = 8, dense = 2000;
@@ -111,7 +111,7 @@ TEST_CASE("Rare rows of a token embedding spoil neither the squared norm nor the
             Embedding world(rarest, 41);
             const GradientStatistics truth = Embedding::ideal();
             const Measured measured = measure(world, beta2, 600);
-            // As if each second moment were known exactly.
+            // The scale is what it would be if each second moment were known exactly.
             const double scale = measured.agent.variance / measured.agent.squared_norm;
             CHECK(std::abs(scale / (truth.variance / truth.squared_norm) - 1) < 0.3);
             CHECK(std::abs(measured.agent.squared_norm / truth.squared_norm - 1) < 0.15);
@@ -133,7 +133,7 @@ TEST_CASE("The floor is a fifth of the mean second moment, and nothing before th
     CHECK(AdamPreconditioner<double>{moments, 4}.with_floor().least_moment == 0);
     CHECK(AdamPreconditioner<double>{{}, 9}.with_floor().least_moment == 0);
 
-    // Moments that overflowed count for nothing, but spoil nothing either.
+    // Moments that overflowed are ignored, and do no harm.
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::vector<double> broken{infinity, 1}, unknown{std::nan(""), 1};
     CHECK(AdamPreconditioner<double>{broken, 9}.with_floor().inverse(1) == 0);

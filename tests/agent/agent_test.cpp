@@ -1,3 +1,5 @@
+// Tests what the agent measures, decides and remembers, in simulated trainings.
+
 #include "goodput/agent/training_agent.hpp"
 
 #include <algorithm>
@@ -31,7 +33,8 @@ TrainingSettings settings_for(std::size_t parameters) {
     return {.parameters = parameters, .initial_batch = 32, .max_batch = 4096, .max_atomic_batch = 256};
 }
 
-/// Trains `steps` steps of the problem on what the agent holds; seconds by `seconds_of(shape, plan)`.
+/// Trains `steps` steps of the problem on what the agent holds. `seconds_of(shape, plan)`: duration of a
+/// step.
 template <class SecondsOf>
 void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, int steps, double& now,
            const SecondsOf& seconds_of, bool retunes = true) {
@@ -50,8 +53,8 @@ void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, in
     }
 }
 
-/// A world in which steps take what Pollux's model says, give or take `scatter`, and one in fifty three times
-/// as long.
+/// A world in which steps take what Pollux's model says, with noise of `scatter`. One step in fifty takes
+/// three times as long.
 struct World {
     PolluxThroughput truth{};
     double scatter = 0.05;
@@ -86,7 +89,7 @@ TEST_CASE("The agent measures the noise scale of accumulated, replicated and sin
         }
 }
 
-TEST_CASE("With Adam, norms are taken in its metric once it has seen five updates, the mean given or not") {
+TEST_CASE("With Adam, norms use its metric once it has seen five updates, whether the mean is given or not") {
     const NoisyQuadratic problem(50, 1, 4, 17);
     for (const auto& [updates, mean_given] : {std::pair{0, false}, {0, true}, {5, false}, {5, true}}) {
         Noise noise(18);
@@ -131,7 +134,7 @@ TEST_CASE("With Adam, norms are taken in its metric once it has seen five update
     }
 }
 
-TEST_CASE("Looked at in one step of eight, single gradients say the same") {
+TEST_CASE("Single gradients give the same statistics if only one step of eight is measured") {
     const NoisyQuadratic problem(2000, 1, 4, 25);
     Noise noise(26);
     TrainingSettings settings = settings_for(problem.size());
@@ -148,13 +151,12 @@ TEST_CASE("Looked at in one step of eight, single gradients say the same") {
         agent.add_gradient(std::span<const double>(one));
         agent.end_step(t + 0.5);
     }
-    CHECK(wanted == 1000);  // pairs
+    CHECK(wanted == 1000);  // counts pairs
     CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
     CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.1);
 }
 
-TEST_CASE(
-    "A lone gradient is halved now and then, which is right where successive gradients say the opposite") {
+TEST_CASE("A lone gradient is halved now and then, which stays right if successive gradients are opposite") {
     const NoisyQuadratic problem(500, 1, 4, 75);
     for (const int split_every : {8, 0}) {
         CAPTURE(split_every);
@@ -172,7 +174,8 @@ TEST_CASE(
             halved += plan.accumulation_steps;
             for (int q = 0; q <= plan.accumulation_steps; ++q) {
                 std::vector<double> one = problem.sample(plan.atomic_batch / 32.0, noise);
-                // Parameters swing over the minimum: every step's gradient has the opposite direction.
+                // Parameters swing across the minimum: the gradients of successive steps have opposite
+                // directions.
                 for (double& value : one) value = t % 2 == 0 ? value : -value;
                 agent.add_gradient(std::span<const double>(one));
             }
@@ -210,7 +213,7 @@ TEST_CASE("Large models have their gradients halved more rarely") {
     }
 }
 
-TEST_CASE("Replicas that sum totals and gradients know what one with all microbatches knows") {
+TEST_CASE("Replicas that sum totals and gradients know as much as one with all microbatches") {
     constexpr std::size_t n = 300;
     const NoisyQuadratic problem(n, 1, 4, 35);
     for (const bool mean_given : {false, true}) {
@@ -237,7 +240,7 @@ TEST_CASE("Replicas that sum totals and gradients know what one with all microba
                     for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / 4;
                 }
             }
-            // The all-reduce.
+            // This stands for the all-reduce.
             for (std::size_t i = 0; i < replicas[0].totals().size(); ++i)
                 replicas[0].totals()[i] = replicas[1].totals()[i] += replicas[0].totals()[i];
             for (std::size_t i = 0; i < replicas[0].running_sum().size(); ++i)
@@ -260,7 +263,7 @@ TEST_CASE("Replicas that sum totals and gradients know what one with all microba
     }
 }
 
-TEST_CASE("At one batch size a training knows the same on one replica, on two, and moved in between") {
+TEST_CASE("At one batch size a training knows the same on one replica, on two, and if it moves in between") {
     constexpr std::size_t n = 100;
     const NoisyQuadratic problem(n, 1, 20, 37);
     for (const bool large : {false, true}) {
@@ -268,7 +271,8 @@ TEST_CASE("At one batch size a training knows the same on one replica, on two, a
         Noise noise(38);
         TrainingSettings settings = settings_for(large ? 2'000'000 : n);
         settings.mean_gradient_given = true;
-        // On one replica, on one that accumulates, on two, and from one to two after 150 steps.
+        // Four trainings: on one replica, on one that accumulates, on two, and from one to two after 150
+        // steps.
         std::vector<TrainingAgent> agents(4, TrainingAgent(settings));
         const auto start = [](TrainingAgent& agent, int gpus, BatchPlan plan) {
             agent.hold({.gpus = gpus});
@@ -380,7 +384,7 @@ TEST_CASE("After a restart on other GPUs the agent goes on with what it knows") 
     second.restore(first.save());
     CHECK(second.useful_examples() == first.useful_examples());
     second.hold({.gpu_type = "t4", .gpus = 4});
-    // At once a plan by what two GPUs have shown, not the initial batch.
+    // The plan follows at once from what two GPUs have shown, and is not the initial batch.
     CHECK(second.total_batch() > 64);
     now = 0;  // another machine's clock
     train(second, problem, noise, 400, now, clock);
@@ -427,7 +431,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
     settings.optimizer = Optimizer::adam;
     settings.measure_every = 1;
     const auto metered_steps = [](TrainingAgent& agent, int steps, double& now) {
-        // Two gradients, the second the negative of half the first: norms do not depend on the batch.
+        // Two gradients, the second minus half the first: norms do not depend on the batch.
         const std::vector<double> moments(50, 1.0);
         for (; steps > 0; --steps) {
             agent.begin_step(now, {.adam_updates = 1000});
@@ -453,7 +457,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
     for (int step = 0; step < 60; ++step) {
         metered_steps(agent, 1, now);
         CAPTURE(step);
-        // The metric is another one now: until enough was measured in it, what was known is believed.
+        // The metric has changed: until enough is measured in the new one, the agent uses what it knew.
         CHECK(agent.learning_rate_factor() > 1.1);
         TrainingAgent moved(settings);
         moved.restore(agent.save());
@@ -468,7 +472,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
         CHECK_THROWS_AS(agent.restore(version + agent.save().substr(15)), std::invalid_argument);
 }
 
-TEST_CASE("Norms that are given at every step count as one step each, at one of eight as eight") {
+TEST_CASE("Norms given at every step count as one step each, those given at one of eight as eight") {
     support::Random random(81);
     for (const int every : {1, 8}) {
         TrainingSettings settings = settings_for(50);
@@ -492,7 +496,7 @@ TEST_CASE("Norms that are given at every step count as one step each, at one of 
     }
 }
 
-TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
+TEST_CASE("A saved and restored agent answers the same, bit by bit") {
     support::Random random(71);
     const NoisyQuadratic problem(100, 1, 20, 72);
     Noise noise(73);
@@ -518,7 +522,7 @@ TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
     CHECK(restored.report()->gradient.variance == agent.report()->gradient.variance);
     for (std::size_t g = 0; g < 2; ++g)
         CHECK(restored.learning_rate_factor(g) == agent.learning_rate_factor(g));
-    // Several gradients a step need no memory of the last step: the two stay the same.
+    // With several gradients per step the last step need not be remembered: both agents stay equal.
     for (int t = 0; t < 200; ++t) {
         const int gradients = 4 * (agent.plan().accumulation_steps + 1);
         const double seconds = clock(agent.holding().shape(), agent.plan());
@@ -550,7 +554,7 @@ TEST_CASE("The report says how long the start took, from the caller's word until
     CHECK(trained(100, {79.5}) == doctest::Approx(21));
     CHECK(trained(100, {20, 79.5}) == doctest::Approx(21));
     CHECK(trained(0, {0}) == doctest::Approx(0.5));
-    CHECK(!trained(100, {1000}));  // of another clock
+    CHECK(!trained(100, {1000}));  // from another clock
 
     TrainingAgent agent(settings_for(problem.size()));
     agent.hold({.gpus = 2});
@@ -563,7 +567,7 @@ TEST_CASE("The report says how long the start took, from the caller's word until
     train(
         agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);
     CHECK(agent.report()->start_seconds == doctest::Approx(17.5));
-    // The next start is another one.
+    // The next start counts anew.
     agent.hold({.gpus = 2});
     train(
         agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);

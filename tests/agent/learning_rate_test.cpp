@@ -1,3 +1,5 @@
+// Tests the gain of larger batches, and the rules for learning rate and warm-up.
+
 #include "goodput/agent/learning_rate.hpp"
 
 #include <algorithm>
@@ -50,8 +52,8 @@ TEST_CASE("The gain lies between 1 and S, rises with S, and is S times the effic
         CHECK(model.efficiency(model.noise_scale()) ==
               doctest::Approx((1 + initial / model.noise_scale()) / 2));
     }
-    CHECK(gain({0, 3}, 8) == 8);  // nothing but noise
-    CHECK(gain({3, 0}, 8) == 1);  // none at all
+    CHECK(gain({0, 3}, 8) == 8);  // only noise
+    CHECK(gain({3, 0}, 8) == 1);  // no noise
     CHECK(gain({0, 0}, 8) == 8);  // no statistics
     CHECK(NoiseScaleEfficiency{8, {0, 3}}.noise_scale() == std::numeric_limits<double>::infinity());
 }
@@ -81,11 +83,11 @@ TEST_CASE("AdaScale goes from linear where noise dominates to 1 where it does no
     CHECK(factor(ada_scale, 16, {1e-9, 1}) == doctest::Approx(16));
     CHECK(factor(ada_scale, 16, {1, 1e-9}) == doctest::Approx(1));
     CHECK(factor(ada_scale, 3, {1, 2}) == doctest::Approx(3 / (2.0 / 3 + 1)));
-    CHECK(factor(ada_scale, 16, {}) == 1);  // nothing known: no risk
+    CHECK(factor(ada_scale, 16, {}) == 1);  // nothing known: take no risk
     CHECK(factor(square_root, 16, {}) == 4);
 }
 
-TEST_CASE("Learning-rate rules refuse what cannot be") {
+TEST_CASE("Learning-rate rules refuse impossible input") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double scale : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
         CHECK_THROWS_AS((void)factor(linear, scale, {}), std::invalid_argument);

@@ -1,3 +1,5 @@
+// Tests the texts of an agent (reports, plan files, saved agents), and that it refuses bad input.
+
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -23,7 +25,7 @@ TrainingSettings small_settings() {
         .parameters = 3, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 64, .split_every = 0};
 }
 
-/// An agent that has trained twenty steps of 0.25 s on two GPUs.
+/// Returns an agent that has trained twenty steps of 0.25 s on two GPUs.
 TrainingAgent trained_agent(bool sync_known) {
     TrainingAgent agent(small_settings());
     agent.hold({.gpu_type = "A100 \"big\"\t", .gpus = 2});
@@ -58,7 +60,7 @@ TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
     }
 }
 
-TEST_CASE("A report has the mean of what the driver says of the GPU under the present plan") {
+TEST_CASE("A report has the mean GPU utilisation under the present plan, as the driver states it") {
     TrainingAgent agent = trained_agent(true);
     CHECK_FALSE(agent.report()->gpu_utilisation);
     CHECK(cli::line_of(*agent.report()).find("gpu_utilisation") == std::string::npos);
@@ -69,7 +71,7 @@ TEST_CASE("A report has the mean of what the driver says of the GPU under the pr
     for (const double bad : {-0.1, 1.1, 74.0, std::numeric_limits<double>::quiet_NaN()})
         CHECK_THROWS_AS(agent.add_gpu_utilisation(bad), std::invalid_argument);
     CHECK(agent.report()->gpu_utilisation == doctest::Approx(0.6));
-    // Another plan keeps the GPU busy in another way.
+    // Under another plan the GPU is busy differently.
     REQUIRE(agent.adopt({32, 0}));
     REQUIRE(agent.adopt({16, 0}));
     CHECK(agent.report());
@@ -85,7 +87,7 @@ TEST_CASE("Before its plan has been timed an agent reports nothing") {
     CHECK(agent.learning_rate_factor() == 1);
 }
 
-TEST_CASE("Plan files are read, whatever else they hold") {
+TEST_CASE("Plan files are read even if they contain other fields") {
     CHECK(cli::read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
     CHECK(cli::read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
     CHECK(cli::read_plan("  \n") == std::nullopt);
@@ -103,7 +105,7 @@ TEST_CASE("Plan files are read, whatever else they hold") {
     CHECK_THROWS_AS((void)cli::read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
 }
 
-TEST_CASE("What is no saved agent is refused, and the agent is as it was") {
+TEST_CASE("A text that is not a saved agent is refused, and the agent does not change") {
     const std::string good = trained_agent(true).save();
     TrainingAgent agent = trained_agent(false);
     const std::string before = agent.save();
@@ -156,7 +158,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     CHECK_THROWS_AS(agent.begin_step(0), std::invalid_argument);  // holds nothing yet
     CHECK_THROWS_AS(agent.hold({.gpus = 0}), std::invalid_argument);
     CHECK_THROWS_AS(agent.hold({.nodes = 3, .gpus = 2}), std::invalid_argument);
-    CHECK_THROWS_AS(agent.hold({.gpus = 2000}), std::invalid_argument);  // not an example each
+    CHECK_THROWS_AS(agent.hold({.gpus = 2000}), std::invalid_argument);  // fewer than one example per GPU
     agent.hold({});
     CHECK_THROWS_AS((void)agent.end_step(0), std::invalid_argument);
     agent.begin_step(5);
@@ -166,7 +168,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     const std::vector<float> gradient{1, 2, 3, 4};
     CHECK_THROWS_AS(agent.add_gradient(std::span<const float>(gradient)), std::invalid_argument);
     agent.add_gradient(std::span<const float>(gradient).first(2));
-    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // not whole
+    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // a gradient that is incomplete
     agent.add_gradient(std::span<const float>(gradient).first(1));
     CHECK_THROWS_AS((void)agent.end_step(4), std::invalid_argument);
     CHECK(agent.end_step(6));
@@ -178,7 +180,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     CHECK(agent.plan() == BatchPlan{64, 1});
 }
 
-TEST_CASE("The initial batch is split over the replicas, accumulated where it does not fit") {
+TEST_CASE("The initial batch is split over the replicas, and accumulated if it does not fit") {
     TrainingSettings settings = small_settings();
     settings.max_atomic_batch = 8;
     const auto plan_on = [&](int gpus) {
@@ -195,7 +197,7 @@ TEST_CASE("The initial batch is split over the replicas, accumulated where it do
     CHECK(plan_on(16) == BatchPlan{4, 0});  // a larger batch, rather than smaller pieces
 }
 
-TEST_CASE("The text of a saved agent stays as it is, so that checkpoints of today can be read tomorrow") {
+TEST_CASE("The format of a saved agent does not change, so that old checkpoints can be read later") {
     TrainingAgent agent({.parameters = 3,
                          .group_sizes = {1, 2},
                          .initial_batch = 32,

@@ -1,4 +1,4 @@
-"""A browser without a window, driven over its own protocol by a pipe: Debian's chromium, or another of that family."""
+"""Drives a headless browser over its own protocol by a pipe: Debian's chromium, or another browser of that family."""
 
 import json
 import os
@@ -11,12 +11,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def browser_path():
-    """Where the browser is; None where there is none."""
+    """Returns the path of the browser, or None if there is none."""
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 class Browser:
-    """One browser. open() gives a page, of which several may be open."""
+    """A browser. open() returns a new page; several may be open."""
 
     def __init__(self, path, patience_s=60):
         self._patience, self._next, self._events = patience_s, 0, []
@@ -24,7 +24,7 @@ class Browser:
         to_browser, ours = os.pipe()
         theirs, from_browser = os.pipe()
 
-        def as_three_and_four():  # where the browser expects its pipe
+        def as_three_and_four():  # the browser expects its pipe at these descriptors
             os.dup2(os.dup(to_browser), 13), os.dup2(os.dup(from_browser), 14)
             os.dup2(13, 3), os.dup2(14, 4)
             os.set_inheritable(3, True), os.set_inheritable(4, True)
@@ -51,7 +51,7 @@ class Browser:
         return Page(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
 
     def call(self, method, session=None, **parameters):
-        """The result of a command; what the browser reports meanwhile is kept for events()."""
+        """Returns the result of a command. What the browser reports meanwhile is kept for events()."""
         self._next += 1
         message = {"id": self._next, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
         os.write(self._out, json.dumps(message).encode() + b"\0")
@@ -64,7 +64,7 @@ class Browser:
             self._events.append(said)
 
     def events(self, session):
-        """What the browser reported of a page since the last call."""
+        """Returns what the browser has reported about a page since the last call."""
         ours = [event for event in self._events if event.get("sessionId") == session]
         self._events = [event for event in self._events if event.get("sessionId") != session]
         return ours
@@ -87,7 +87,7 @@ class Browser:
 
 
 class Page:
-    """One page: where it goes, how wide and dark it is, and what its scripts answer."""
+    """A page: sets its address, width and colour scheme, and runs scripts in it."""
 
     def __init__(self, browser, session):
         self._browser, self._session = browser, session
@@ -103,7 +103,7 @@ class Page:
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def go(self, address):
-        """Loads a page. Returns what it complains of, and the addresses that it asked for."""
+        """Loads a page. Returns its complaints, and the addresses that it requested."""
         self._browser.events(self._session)
         self.call("Page.navigate", url=address)
         self.ask("new Promise(done => { const look = () => document.readyState === 'complete' ? setTimeout(done, 300) : "
@@ -122,7 +122,7 @@ class Page:
         return said, asked
 
     def ask(self, script):
-        """The value of an expression of the page."""
+        """Returns the value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))

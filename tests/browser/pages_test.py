@@ -37,7 +37,7 @@ CONTRAST = """(() => {
       return [(Math.max(below, ink) + .05) / (Math.min(below, ink) + .05), one.textContent.trim().slice(0, 40), one.disabled === true];
     }).filter(([contrast, , off]) => contrast < 4.5 && !off).slice(0, 5);
 })()"""
-# Sorts the first table by its second column, twice; answers the two orders of the numbers.
+# Sorts the first table by its second column, twice, and returns both orders of the numbers.
 SORTED = """(() => {
   const table = document.querySelector('.wide table'), button = table.tHead.rows[0].cells[1].querySelector('button');
   const numbers = () => [...table.tBodies[0].rows].map(row => parseFloat(row.cells[1].textContent));
@@ -50,7 +50,7 @@ WIDER = "document.documentElement.scrollWidth - document.documentElement.clientW
 
 
 def pages(folder):
-    """The pages: a replay under several policies, one where jobs never run, and a sweep."""
+    """Writes the pages: a replay under several policies, one with jobs that never run, and a sweep."""
     report = os.path.join(folder, "report.html")
     subprocess.run([PROGRAM, "replay", "--policy", "sia,goodput,goodput-declared,pollux,fifo", "--report", report], check=True,
                    stdout=subprocess.DEVNULL)
@@ -69,7 +69,7 @@ def pages(folder):
 
 
 def faults_of(page, name, address, looks=(False, True)):
-    """What is wrong with a page, a sentence each; `looks`: whether it is dark."""
+    """Yields a sentence for each fault of a page. `looks`: whether the page is dark."""
     for width in (1280, 400):
         for dark in looks:
             where = f"{name}, {width} pixels, {'dark' if dark else 'light'}"

@@ -21,7 +21,7 @@ from goodput.interface import declarations, structs_of  # noqa: E402
 
 
 def described(header):
-    """What a header declares, one fact a line."""
+    """Returns what a header declares, one fact per line."""
     structs, values, functions = declarations(header)
     lines, known = [], structs_of(structs)
     for name, fields in structs.items():
@@ -33,7 +33,7 @@ def described(header):
 
 
 def breaks(record, now):
-    """What stands in the record and no more in the header, and fields that came anywhere but at a struct's end."""
+    """Returns what the record has but the header lacks, and new fields that are not at their struct's end."""
     faults = [f"gone or changed: {line}" for line in record if line not in now]
     for line in now:
         if line in record or not line.startswith("field "):
@@ -46,7 +46,7 @@ def breaks(record, now):
 
 
 def planted(record):
-    """Headers with a break each: all have to be found."""
+    """Headers with one break each. All must be found."""
     with open(HEADER, encoding="utf-8") as file:
         text = file.read()
     changes = {"a field goes": ("    double adam_epsilon;", ""),

@@ -1,4 +1,4 @@
-// A training tells its agent of its steps, from C99.
+// A training reports its steps to its agent, in C99.
 
 #include <math.h>
 
@@ -32,7 +32,7 @@ static goodput_agent_state read_state(goodput_agent* agent) {
     return state;
 }
 
-// Gradients of a mean of 1 and a deviation that changes its sign from step to step.
+// Gradients with a mean of 1 and a deviation whose sign alternates from step to step.
 static void train(goodput_agent* agent, int steps) {
     double now = 0;
     for (int step = 0; step < steps; ++step) {
@@ -91,7 +91,7 @@ static void goes_on_from_what_it_saved(void) {
     goodput_agent_destroy(after);
 }
 
-// Two replicas: the sums are added between the last gradient and the end of the step.
+// Two replicas: their sums are added between the last gradient and the end of the step.
 static void knows_the_same_on_all_replicas(void) {
     goodput_agent* agents[] = {make_agent(2), make_agent(2)};
     double now = 0;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_C_CHECK_H
 #define GOODPUT_TESTS_C_CHECK_H
 
-// What the C tests are made of. A failed claim ends the program with its line.
+// Common parts of the C tests. A failed claim ends the program and prints its line.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// A round with one job that waits, at a time in seconds.
+// Returns a round with one waiting job, at a time in seconds.
 static inline const char* round_at(int time_s, char* text, size_t capacity) {
     snprintf(text, capacity,
              "{\"time_s\": %d, \"nodes\": [{\"name\": \"n0\", \"gpu_type\": \"T4\", \"gpus\": 4}], \"jobs\": "

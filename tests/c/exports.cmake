@@ -1,6 +1,6 @@
 # cmake -DNM=<nm> -DLIBRARY=<shared library> -DHEADER=<goodput.h> -P exports.cmake
 #
-# The library shows the functions of the header, all of them and nothing else.
+# Fails unless the library exports exactly the functions of the header.
 cmake_minimum_required(VERSION 3.23)
 
 execute_process(COMMAND "${NM}" -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
-// The lines of the C interface: every command answers, what cannot be used gets a sentence, and a handle goes on
-// after it.
+// Tests the lines of the C interface: every command answers, an unusable line gets a sentence, and the
+// handle works after it.
 
 #include "check.h"
 
@@ -85,7 +85,7 @@ static void goes_on_after_a_line_that_cannot_be_used(void) {
     CHECK(has(goodput_answer(planner, "{"), "\"line\":12"));
     answer = goodput_answer(planner, round_at(60, text, sizeof text));
     CHECK(strncmp(answer, first, (size_t)(strstr(first, "\"milliseconds\"") - first)) == 0);
-    // A document may be laid out over several lines.
+    // A document may span several lines.
     CHECK(has(goodput_answer(planner, "{\"time_s\": 0,\n \"nodes\": [],\n \"jobs\": []}\n"), "\"plan\":[]"));
     goodput_close(planner);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""C, C++ and Python answer what the program answers, field by field and to the last bit, but for milliseconds.
+"""C, C++ and Python answer what the program answers, field by field and to the last bit, except for milliseconds.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python same_plan.py PROGRAM C_EXAMPLE CPP_EXAMPLE SOURCE
 
@@ -34,7 +34,7 @@ def check(name, policy, rounds):
 
 
 def random_course(seed, policy):
-    """Rounds in which jobs do as the program plans: each line depends on the answers to those before."""
+    """Rounds in which jobs follow the program's plans, so that each line depends on the answers to the ones before."""
     chance = random.Random(seed)
     names = ["T4", "A100", "V100"][:chance.randint(1, 3)]
     nodes = [{"name": f"{name}-{i}", "gpu_type": name, "gpus": chance.choice([4, 8]), "price_h": chance.randint(0, 9)}
@@ -65,7 +65,7 @@ def random_course(seed, policy):
         asked.stdin.write(json.dumps(document) + "\n")
         asked.stdin.flush()
         answer = json.loads(asked.stdout.readline())
-        if "error" in answer:  # what jobs keep can exceed a node that is drained, say
+        if "error" in answer:  # for example if jobs keep more than a drained node has
             rounds.pop()
             continue
         for job, entry in zip(jobs, answer["plan"]):

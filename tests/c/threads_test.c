@@ -1,4 +1,4 @@
-// Two threads with a handle each plan at the same time, round after round, and both get what one alone gets.
+// Two threads, each with a handle, plan at the same time, round after round. Both get what one alone gets.
 
 #include <pthread.h>
 
@@ -17,7 +17,7 @@ static void* plan_rounds(void* to) {
     CHECK(*goodput_open_error(planner) == '\0');
     for (int r = 0; r < rounds; ++r) {
         const char* answer = goodput_answer(planner, round_at(60 * r, text, sizeof text));
-        const char* times = strstr(answer, "\"milliseconds\"");  // which differ
+        const char* times = strstr(answer, "\"milliseconds\"");  // these differ
         CHECK(times && (size_t)(times - answer) < longest);
         memcpy(course->plan[r], answer, (size_t)(times - answer));
     }

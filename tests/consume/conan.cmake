@@ -1,8 +1,8 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DCONAN=<program> -P conan.cmake
 #
-# Creates the Conan package from nothing, with a Conan home of its own and without the network: so without the three
-# libraries, which leaves goodput::core. A compiler that is asked for C++17 is refused, and told why; so is
-# with_compiled without the libraries.
+# Creates the Conan package from scratch with its own Conan home and without the network, so without the three
+# libraries: this leaves goodput::core. The package must refuse C++17 with a reason, and with_compiled without the
+# libraries.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")

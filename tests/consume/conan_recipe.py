@@ -1,8 +1,8 @@
 """usage: conan_recipe.py CONANFILE SCRATCH
 
-What the Conan recipe says, where there is no Conan: its functions are called with stand-ins of Conan's classes, once for
-each set of options. It shows which packages are required in which order, and what each component brings, not that Conan
-takes the recipe.
+Tests the Conan recipe where Conan is not installed: calls its functions with stand-ins of Conan's classes, once for
+each set of options. It shows which packages are required in which order, and what each component provides, not that
+Conan accepts the recipe.
 """
 import importlib.util
 import os
@@ -47,7 +47,7 @@ def put_stand_ins():
 
 
 def made(recipe_class, folders_of_ceres, system="Linux", **options):
-    """A recipe after all functions that choose and name, but for those that build."""
+    """Returns a recipe after all functions that choose and name, without those that build."""
     recipe = recipe_class()
     recipe.settings = types.SimpleNamespace(os=system)
     recipe.options = Options(**{**recipe.default_options, **options})
@@ -69,7 +69,7 @@ def made(recipe_class, folders_of_ceres, system="Linux", **options):
 
 
 def reached(recipe, name):
-    """Everything that a component requires, itself or through others."""
+    """Returns everything that a component requires, directly or indirectly."""
     found = set()
     for other in recipe.cpp_info.components[name].requires:
         found |= {other} | (set() if "::" in other else reached(recipe, other))
@@ -108,13 +108,13 @@ def main():
     assert components["goodput"].includedirs == ["include", with_headers]
     assert whole.cpp_info.properties["cmake_target_name"] not in {f"goodput::{name}" for name in components}
 
-    system = made(recipe_class, [])  # where compilers find Ceres themselves
+    system = made(recipe_class, [])  # here compilers find Ceres themselves
     assert system.cpp_info.components["goodput"].includedirs == ["include"]
 
     core = made(recipe_class, [], core_only=True)
     assert not core.required and set(core.cpp_info.components) == {"core"}
 
-    # Options that change nothing are gone; where a library is built, they choose which.
+    # Options without effect are removed; if a library is built, they select which.
     assert whole.package_type == core.package_type == "header-library"
     assert not hasattr(whole.options, "shared") and not hasattr(whole.options, "fPIC")
     static = made(recipe_class, [], with_compiled=True)

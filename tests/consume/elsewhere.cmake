@@ -1,8 +1,8 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DGENERATOR=<of CMake> -DCXX=<compiler>
 #   [-DPKG_CONFIG=<program>] -P elsewhere.cmake
 #
-# Eigen, Ceres and Boost where no compiler looks by itself: goodput::goodput says where, as a part of another project,
-# installed, and by pkg-config. Stand-ins, so that the headers of this machine do not do.
+# Puts Eigen, Ceres and Boost where no compiler looks by default. goodput::goodput must say where they are: as part of
+# another project, installed, and by pkg-config. They are stand-ins, so the real headers on this machine do not help.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")

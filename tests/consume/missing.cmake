@@ -1,8 +1,8 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DGENERATOR=<of CMake> -DCXX=<compiler> -P missing.cmake
 #
-# Where Eigen, Ceres' headers and Boost's are missing: as a part of another project goodput has goodput::core and says
-# what the rest needs; on its own it refuses and says so, unless goodput::core alone is asked for. Libraries that are too
-# old are as good as none.
+# Eigen, Ceres' headers and Boost's are missing. As part of another project goodput has goodput::core and says what
+# the rest needs. On its own it refuses and says why, unless only goodput::core is requested. Libraries that are too
+# old count as missing.
 cmake_minimum_required(VERSION 3.23)
 
 set(all_three "Eigen3 >= 3.4 and the headers of Ceres Solver >= 2.1 and the headers of Boost >= 1.74")
@@ -15,7 +15,7 @@ function(configure project expected words)
   file(REMOVE_RECURSE "${BUILD}/build")
   execute_process(COMMAND "${CMAKE_COMMAND}" -S "${project}" -B "${BUILD}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
     ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  string(REGEX REPLACE "[ \n]+" " " output "${output}") # CMake breaks the lines of errors
+  string(REGEX REPLACE "[ \n]+" " " output "${output}") # CMake wraps the lines of errors
   string(FIND "${output}" "${words}" found)
   if((result EQUAL 0 AND expected STREQUAL "wrong") OR (NOT result EQUAL 0 AND expected STREQUAL "right") OR found EQUAL -1)
     message(SEND_ERROR "${ARGN}\nshould have gone ${expected} and said\n  ${words}\nbut ended with ${result} and said\n  ${output}")
@@ -44,11 +44,11 @@ configure("${SOURCE}" wrong "goodput::goodput needs ${all_three}: not found." ${
 configure("${SOURCE}" right "Configuring done" ${disabled} ${libraries_only} -DGOODPUT_CORE_ONLY=ON)
 configure("${SOURCE}" wrong "GOODPUT_BUILD_TESTS needs all of goodput: switch it off where GOODPUT_CORE_ONLY is on."
   -DGOODPUT_CORE_ONLY=ON -DGOODPUT_BUILD_TESTS=ON -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_COMPILED=OFF)
-# The program and tests need one library more.
+# The program and the tests need one more library.
 configure("${SOURCE}" wrong "need L-BFGS-B (Debian's liblbfgsb-dev): not found." -DLBFGSB_LIBRARY=OFF ${libraries_only}
   -DGOODPUT_BUILD_EXAMPLES=ON)
 
-# One version too old each, by the checks that are our own.
+# One outdated version each, for the checks that we wrote ourselves.
 file(WRITE "${BUILD}/old/ceres/tiny_solver.h" "")
 file(WRITE "${BUILD}/old/ceres/version.h" "#define CERES_VERSION_MAJOR 2\n#define CERES_VERSION_MINOR 0\n#define CERES_VERSION_REVISION 0\n")
 file(WRITE "${BUILD}/old/Eigen3Config.cmake" "set(Eigen3_VERSION 3.3.9)\nadd_library(Eigen3::Eigen INTERFACE IMPORTED)\n")

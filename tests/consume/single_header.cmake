@@ -1,8 +1,8 @@
 # cmake -DPYTHON=<program> -DCXX=<compiler> -DSOURCE=<repository> -DBUILD=<folder to write to>
 #   -DLIBRARY_FOLDERS=<folder,folder ...> -P single_header.cmake
 #
-# The header that packaging/single_header.py makes compiles with nothing else of ours at hand, and works; also if two
-# sources include it. Headers that need libraries need them there as well.
+# Tests the header that packaging/single_header.py makes: it compiles without any other file of ours, and works,
+# even if two sources include it. Headers that need libraries need them here as well.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")

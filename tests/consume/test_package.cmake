@@ -1,8 +1,8 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DPREFIX=<where goodput is installed> -DWITH_COMPILED=<0 or 1>
 #   -DGENERATOR=<of CMake> -DCXX=<compiler> [-DLAUNCHER=<ccache>] [-DNM=<program>] -P test_package.cmake
 #
-# What `conan create` runs, with the CMake package: it has the same targets. A fit and a placement are made of what Eigen,
-# Ceres and Boost.Graph have, and need neither the library of Ceres nor glog.
+# Runs what `conan create` runs, but with the CMake package, which has the same targets. A fit and a placement use
+# Eigen, Ceres and Boost.Graph, and need neither the library of Ceres nor glog.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")

@@ -1,6 +1,6 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DGENERATOR=<of CMake> -DCXX=<compiler> -P unbuilt.cmake
 #
-# cmake --install says what is not built, and installs nothing; headers alone need no build.
+# cmake --install must name what is not built and install nothing. Headers alone need no build.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")

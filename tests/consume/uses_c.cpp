@@ -1,4 +1,4 @@
-// All of goodput::c that a program in C++ needs.
+// A C++ program needs nothing but goodput::c.
 
 #include <cstring>
 

@@ -1,3 +1,5 @@
+// Uses goodput::ceres: makes a fit with the library of Ceres Solver.
+
 #include <goodput/fit/ceres_backend.hpp>
 #include <goodput/fit/job_fit.hpp>
 

@@ -1,3 +1,5 @@
+// Uses goodput::compiled: plans a round with the compiled bodies.
+
 #include <goodput/goodput.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// A shared library of its own that needs a body of goodput::compiled.
+// A shared library that needs a body of goodput::compiled.
 #include <goodput/schedule/snapshot.hpp>
 #include <string>
 

@@ -1,3 +1,5 @@
+// Uses only goodput::core: solves an allotment, and compares the version.
+
 #include <goodput/allot/allot.hpp>
 #include <goodput/version.hpp>
 

@@ -1,6 +1,8 @@
+// Uses the component fit.
+
 #include <goodput/fit/job_fit.hpp>
 
-// The consumer of goodput::ceres makes a fit.
+// Only includes the header: uses_ceres.cpp makes a fit.
 int main() {
     const goodput::RefinedFit nothing{};
     return nothing.samples == 0 ? 0 : 1;

@@ -1,7 +1,9 @@
+// Uses goodput::goodput: plans a round.
+
 #include <goodput/schedule/scheduler.hpp>
 #include <goodput/sim/metrics.hpp>
 
-// goodput.hpp itself takes much longer to compile; other tests do that, here it only has to be installed.
+// goodput.hpp takes long to compile, and other tests do that. Here it only has to be installed.
 #if !__has_include(<goodput/goodput.hpp>)
 #error "goodput.hpp was not installed"
 #endif

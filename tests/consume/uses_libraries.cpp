@@ -1,4 +1,4 @@
-// What goodput::goodput brings along: the headers of the three libraries that goodput's own headers include.
+// Includes what goodput::goodput provides: the headers of the three libraries that our headers include.
 #include <ceres/jet.h>
 #include <ceres/tiny_solver.h>
 #include <boost/graph/adjacency_list.hpp>

@@ -1,3 +1,5 @@
+// Uses the component place: places two jobs.
+
 #include <goodput/place/least_moves.hpp>
 
 #include <vector>

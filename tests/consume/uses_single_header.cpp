@@ -1,4 +1,4 @@
-// The one-file solver alone: three jobs share four GPUs.
+// Uses only the one-file solver: three jobs share four GPUs.
 #include <iostream>
 
 #include "goodput_allot.hpp"

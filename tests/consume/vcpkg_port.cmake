@@ -1,8 +1,8 @@
 # cmake -DPORT_DIR=<folder of portfile.cmake> -DBUILD=<folder to write to> -DGENERATOR=<of CMake> -DCXX=<compiler>
 #   -P vcpkg_port.cmake
 #
-# Runs the portfile without vcpkg, for the port without features and as it is by default: vcpkg's functions are replaced
-# by what they come to here. It shows that the portfile's options, folders and files exist, not that vcpkg takes it.
+# Runs the portfile without vcpkg, for the port without features and with the default ones. Stand-ins replace
+# vcpkg's functions. This shows that the portfile's options, folders and files exist, not that vcpkg accepts it.
 cmake_minimum_required(VERSION 3.23)
 
 set(PORT goodput)
@@ -30,7 +30,7 @@ function(vcpkg_check_features)
 endfunction()
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")
-  # A mistyped option would be a warning only.
+  # CMake would only warn about a mistyped option.
   run("${CMAKE_COMMAND}" -S "${arg_SOURCE_PATH}" -B "${BUILD}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}" ${arg_OPTIONS})
   foreach(option IN LISTS arg_OPTIONS)
@@ -66,7 +66,7 @@ function(expect_package FEATURES)
   set(expected include share share/goodput share/goodput/copyright share/goodput/FindCeresHeaders.cmake
     share/goodput/goodput-config-version.cmake share/goodput/goodput-config.cmake share/goodput/goodput-core.cmake
     share/goodput/goodput_parts.cmake share/goodput/usage share/pkgconfig share/pkgconfig/goodput-core.pc ${ARGN})
-  list(REMOVE_ITEM top share/goodput/goodput-ceres.cmake) # only where the library of Ceres is
+  list(REMOVE_ITEM top share/goodput/goodput-ceres.cmake) # only with the library of Ceres
   list(SORT top)
   list(SORT expected)
   if(NOT top STREQUAL expected)

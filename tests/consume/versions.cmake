@@ -1,6 +1,6 @@
 # cmake -DSOURCE=<the repository> -DVERSION=<that of version.hpp> -P versions.cmake
 #
-# The version stands in version.hpp; what cannot read it from there agrees with it.
+# The version is stated in version.hpp. Files that cannot read it from there must agree with it.
 cmake_minimum_required(VERSION 3.23)
 
 file(READ "${SOURCE}/packaging/vcpkg/ports/goodput/vcpkg.json" manifest)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that what the pages say of the program's fields is true: features that they call missing have no field, the
-fields of the features that they promise are known, and program.md names every field that the program reads.
+"""Checks that what the pages say about the program's fields is true: features called missing have no field, the
+fields of promised features are known, and program.md names every field that the program reads.
 
 usage: claims.py ROOT PROGRAM     PROGRAM: the program goodput. Prints a line for each fault; the exit status is 1 then
        claims.py ROOT PROGRAM --planted       false claims have to be found
@@ -19,7 +19,7 @@ PLACES = {"line": lambda line: line, "node": lambda line: line["nodes"][0], "job
           "team": lambda line: line["teams"]["team"], "batch": lambda line: line["jobs"][0]["batch"],
           "pair": lambda line: line["jobs"][0]["shares_with"][0]}
 
-# What a page says is not there: the page, its words, where a field for it would be, and names that it would have.
+# Features that a page calls missing: the page, its words, the place where a field would be, and possible names.
 MISSING = (
     ("README.md", "There are no parts of a GPU", "job", ("gpu_fraction", "gpus_fraction", "mig_slices", "gpu_memory_gib")),
     ("README.md", "only [pairs](docs/pairs.md) that you name", "line", ("pairs", "shared_gpus")),
@@ -39,7 +39,7 @@ MISSING = (
     ("docs/design.md", "room made for one job by priority", "line", ("make_room_for", "room_for")),
 )
 
-# What a page says is there: the page, its words, where, and fields with values.
+# Features that a page promises: the page, its words, the place, and fields with values.
 THERE = (
     ("README.md", "At most two jobs share a GPU", "job", {"shares_with": [{"job": "two", "part": {"A100": [0.7, 0.6]}}]}),
     ("docs/pairs.md", "estimates speeds from the `gpu_utilisation`", "job",
@@ -53,7 +53,7 @@ THERE = (
 
 
 def warnings_of(program, line):
-    """Names of unknown fields of which the program warns; None if it answers with an error."""
+    """Returns the unknown fields of which the program warns, or None if it answers with an error."""
     done = subprocess.run([program, "plan", "--policy", "goodput"], input=json.dumps(line) + "\n", text=True,
                           capture_output=True, check=False)
     answer = json.loads(done.stdout)
@@ -94,13 +94,13 @@ def check_claims(root, program, missing, there):
 
 
 def fields_read(source):
-    """Field names in the lists of knows({...}) of a source."""
+    """Returns the field names in the lists of knows({...}) of a source."""
     return {name for names in re.findall(r"\bknows\(\{(.*?)\}\)", source, flags=re.S)
             for name in re.findall(r'"([a-z_]+)"', names)}
 
 
 def check_fields(page, sources):
-    """Every field that the sources read has its name in back quotes in the page, alone or behind a dot."""
+    """Returns a fault for each field that sources read but the page lacks in back quotes, alone or after a dot."""
     named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`\n]+)`", page))))
     return [f"docs/program.md: it does not name the field '{name}' of program/plan/{file}"
             for file, source in sources for name in sorted(fields_read(source) - named)]

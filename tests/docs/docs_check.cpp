@@ -26,7 +26,7 @@ std::string place(const fs::path& root, const Page& page, std::size_t line) {
 
 // --------------------------------------------------------------------------------------------- snippets
 
-/// The lines between // [name] and // [/name], without the indentation that they share.
+/// Returns the lines between // [name] and // [/name], without their common indentation.
 std::optional<std::vector<std::string>> region_of(const std::vector<std::string>& file,
                                                   const std::string& name) {
     const auto is_mark = [](std::string_view line, const std::string& mark) {
@@ -52,7 +52,7 @@ bool names_a_file(const std::string& comment) {
 
 // ------------------------------------------------------------------------------------------------ links
 
-/// All words of the sources.
+/// Returns all words of the sources.
 std::set<std::string> words_of_sources(const fs::path& root) {
     static constexpr std::array extensions{".hpp", ".cpp", ".h",    ".c",  ".py", ".cmake",
                                            ".in",  ".txt", ".json", ".sh", ""};
@@ -82,8 +82,8 @@ std::set<std::string> words_of_sources(const fs::path& root) {
     return words;
 }
 
-/// The names that a piece of code such as Job::restarts, plan() or Allotter<...> has to be known by; none
-/// where it is something else.
+/// Returns the names that must exist for code such as Job::restarts, plan() or Allotter<...>; none for
+/// anything else.
 std::vector<std::string> names_in(std::string_view code) {
     if (code.starts_with("std::")) return {};
     const bool call = code.find('(') != std::string_view::npos && code.back() == ')';
@@ -110,14 +110,14 @@ std::vector<std::string> names_in(std::string_view code) {
     return names;
 }
 
-/// The source of a program in one of these folders; where none has it, it should be in the first.
+/// Returns the source of a program in one of these folders; if none has it, its place in the first one.
 fs::path source_of(const std::string& program, const fs::path& root, const std::vector<fs::path>& folders) {
     for (const fs::path& folder : folders)
         if (fs::exists(root / folder / (program + ".cpp"))) return folder / (program + ".cpp");
     return folders.front() / (program + ".cpp");
 }
 
-/// What a path in back quotes has to be; empty: nothing that could be looked up.
+/// Returns the files that a path in back quotes may mean; empty if it is nothing to look up.
 std::vector<fs::path> files_behind(const std::string& word, const fs::path& root) {
     static constexpr std::array folders{"include/", "program/", "examples/", "benchmarks/",
                                         "docs/",    "tests/",   "cmake/",    ".ci/"};
@@ -157,7 +157,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 constexpr std::string_view anything = "…";
 
-/// A line as numbers, runs of spaces, wild cards and other characters.
+/// Part of a line: a number, a run of spaces, a wild card or another character.
 struct Token {
     enum class Kind { number, space, anything, other } kind = Kind::other;
     std::string text{};
@@ -206,7 +206,7 @@ bool matches(const std::vector<Token>& expected, std::size_t i, const std::vecto
     return j == got.size();
 }
 
-/// Without the values of fields that hold times that the program took.
+/// Returns the line without the values of fields that hold the program's running times.
 std::string without_times(std::string line) {
     for (const std::string_view field :
          {"\"milliseconds\":", "\"policy_ms_median\":", "\"policy_ms_p99\":", "\"policy_s\":"})
@@ -219,7 +219,7 @@ std::string without_times(std::string line) {
     return line;
 }
 
-/// Number of the first expected line that the output does not have, or nothing if all is as expected.
+/// Returns the number of the first expected line that the output lacks, or nothing if all is as expected.
 std::optional<std::size_t> first_difference(const std::vector<std::string>& expected,
                                             const std::vector<std::string>& got, double tolerance) {
     std::size_t j = 0;
@@ -406,7 +406,7 @@ Report check_console(const fs::path& root, const fs::path& programs) {
                     command.replace(found, folder.size(), quoted(programs.string() + "/"));
                 std::vector<std::string> got =
                     output_of("cd " + quoted(root.string()) + " && {\n" + command + "\n} 2>&1");
-                // A replay that takes longer than ten seconds says how far it has come.
+                // A replay of more than ten seconds prints its progress.
                 static const std::regex progress(".*: [0-9]+ of [0-9]+ jobs(, about [0-9]+ s left)?");
                 std::erase_if(got, [](const std::string& line) { return std::regex_match(line, progress); });
                 const std::optional<std::size_t> different = first_difference(expected, got, tolerance);

@@ -1,6 +1,6 @@
 # cmake -DDOXYGEN=<program> -DROOT=<repository> -DOUTPUT=<folder to write to> [-DVERSION=<text>] -P doxygen.cmake
 #
-# Fails on every warning of Doxygen: an undocumented public symbol, a reference that leads nowhere.
+# Fails on every warning of Doxygen, such as an undocumented public symbol or a broken reference.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${OUTPUT}")

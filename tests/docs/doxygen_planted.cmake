@@ -1,6 +1,6 @@
 # cmake -DDOXYGEN=<program> -DROOT=<repository> -DSCRATCH=<folder to write to> -P doxygen_planted.cmake
 #
-# doxygen.cmake must accept a documented header and refuse each symbol without a comment that is planted in it.
+# doxygen.cmake must accept a documented header, and refuse each undocumented symbol that is planted in it.
 cmake_minimum_required(VERSION 3.23)
 
 function(expect pattern planted)

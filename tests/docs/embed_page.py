@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Does with docs/embed.md what a stranger does: copies the program in an empty folder, and compiles it by the page's lines.
+"""Follows docs/embed.md as a new user does: copies the program to an empty folder and compiles it by the page's lines.
 
 usage: embed_page.py ROOT BUILD
 
-ROOT is `goodput` in these lines, and BUILD, which has goodput::compiled, `goodput/build/libraries`. The line for headers
-alone is only read by the compiler, because it is the code of examples/embed.cpp that BUILD has compiled. What the
-program of the other line prints has to be what the page shows, numbers aside: docs.console compares these.
+The lines call ROOT `goodput`, and BUILD, which has goodput::compiled, `goodput/build/libraries`. The line for headers
+alone is only checked for syntax, because BUILD has compiled the same code, examples/embed.cpp. The program of the
+other line must print what the page shows, except for numbers: docs.console compares these.
 """
 import os
 import re

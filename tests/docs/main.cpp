@@ -1,5 +1,5 @@
-// docs_check snippets|links|headers ROOT, docs_check console ROOT PROGRAMS: the checks of docs_check.hpp.
-// Prints a line a fault; the exit status is 1 if there is one.
+// Runs the checks of docs_check.hpp: docs_check snippets|links|headers ROOT, docs_check console ROOT
+// PROGRAMS. Prints a line per fault, and then exits with status 1.
 
 #include <exception>
 #include <iostream>

@@ -13,7 +13,7 @@ bool is_word(char c) {
            static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// The anchor of a heading: lower case, punctuation away, "-" for spaces.
+/// Returns the anchor of a heading: lower case, no punctuation, "-" for spaces.
 std::string anchor_of(std::string_view heading) {
     std::string anchor;
     for (const char c : heading) {
@@ -26,7 +26,7 @@ std::string anchor_of(std::string_view heading) {
     return anchor;
 }
 
-/// Code and links of a line outside of fenced blocks.
+/// Reads code and links of a line outside of fenced blocks.
 void read_inline(const std::string& line, std::size_t number, Page& page) {
     std::string text;  // the line without its code
     for (std::size_t at = 0; at < line.size();) {
@@ -85,7 +85,7 @@ Page read_page(const std::filesystem::path& file) {
             page.blocks.back().lines.push_back(line);
         } else if (line.starts_with("    ") &&
                    (i == 0 || trimmed(page.lines[i - 1]).empty() || page.lines[i - 1].starts_with("    "))) {
-            continue;  // a block by indentation, or a list's continuation: no links are looked for in either
+            continue;  // an indented block or a list's continuation: links are not looked for
         } else if (line.starts_with("#")) {
             const std::string anchor = anchor_of(trimmed(line.substr(line.find_first_not_of('#'))));
             std::string name = anchor;

@@ -1,4 +1,4 @@
-// The checks of the documentation accept what is right and name each fault that is planted.
+// The checks of the documentation accept a correct repository and name each planted fault.
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 using docs::Report;
 
-/// A repository with a header, an example, and pages that are right.
+/// A repository with a header, an example, and correct pages.
 class Repository {
 public:
     Repository() {
@@ -52,7 +52,7 @@ bool names(const Report& report, const std::string& fault) {
 
 }  // namespace
 
-TEST_CASE("what is right is accepted, and counted") {
+TEST_CASE("a correct repository is accepted, and its parts are counted") {
     const Repository repository;
     Report report = docs::check_snippets(repository.folder.path());
     CHECK(report.faults.empty());
@@ -66,7 +66,7 @@ TEST_CASE("what is right is accepted, and counted") {
     CHECK(report.counts["concepts"] == 1);
 }
 
-TEST_CASE("a block that is not its file is named with the first line that differs") {
+TEST_CASE("a block that differs from its file is named with the first line that differs") {
     Repository repository;
     const auto faults_with = [&](const std::string& more) {
         repository.write_readme_with(more);
@@ -87,7 +87,7 @@ TEST_CASE("a block that is not its file is named with the first line that differ
     CHECK(names(faults_with("<!-- examples/run.sh#loop -->\n```sh\necho 2\n```\n"), "differ in its line 1"));
 }
 
-TEST_CASE("links, paths and names that lead nowhere are named") {
+TEST_CASE("broken links, paths and names are named") {
     Repository repository;
     const auto faults_with = [&](const std::string& more) {
         repository.write_readme_with(more);
@@ -124,7 +124,7 @@ TEST_CASE("a header without a chapter and a public concept without a comment are
     CHECK(faults_with(guard + chapter + "/// J.\ntemplate <class J>\nconcept Job = true;\n").faults.empty());
 }
 
-TEST_CASE("commands print what stands below them, but for times, spaces and rounding") {
+TEST_CASE("commands print what the page shows below them, except for times, spaces and rounding") {
     Repository repository;
     std::filesystem::path programs = repository.folder.path("programs of the test");
     std::filesystem::create_directories(programs);

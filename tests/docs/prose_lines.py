@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that prose in Markdown stays within 120 characters a line; tables, code and headings may be longer, and so
-may a line that has no place to break, such as a long link.
+"""Checks that prose in Markdown has at most 120 characters per line. Tables, code and headings may be longer, and so
+may a line without a place to break, such as a long link.
 
 usage: prose_lines.py FILE...           prints each line that is too long; the exit status is 1 if there is one
        prose_lines.py --wrap FILE...    breaks them, with the rest of their paragraph, and nothing else
@@ -17,7 +17,7 @@ FORBIDDEN = re.compile(r"^([-*+]|\d+[.)]|#+|>.*|\|.*|=+|-+|```.*|~~~.*)$")
 
 
 def kinds(lines):
-    """By line: whether it is prose."""
+    """Returns for each line whether it is prose."""
     block, prose, in_item = False, [], False
     for line in lines:
         fence = line.lstrip().startswith("```")
@@ -30,7 +30,7 @@ def kinds(lines):
 
 
 def words(text):
-    """Words; code in back quotes and links stay whole."""
+    """Returns the words of a text. Links and code in back quotes stay whole."""
     found, word, code, depth = [], "", False, 0
     for i, char in enumerate(text):
         if char == "`":
@@ -51,7 +51,7 @@ def words(text):
 
 
 def wrapped(text, first, rest):
-    """Lines of at most WIDTH characters, where words allow it."""
+    """Returns lines of at most WIDTH characters, as far as words allow it."""
     lines, line = [], first
     for word in words(text):
         filled = line.strip() != "" and line != first
@@ -64,7 +64,7 @@ def wrapped(text, first, rest):
 
 
 def too_long(lines):
-    """Indices of prose that is too long and could be broken."""
+    """Returns the indices of lines of prose that are too long and could be broken."""
     return [i for i, (line, prose) in enumerate(zip(lines, kinds(lines)))
             if prose and len(line) > WIDTH and len(wrap_at(lines, i)) > 1]
 
@@ -77,7 +77,7 @@ def wrap_at(lines, index):
 
 
 def wrap(lines):
-    """The same with each line that is too long broken; what is over goes to the next line of its paragraph."""
+    """Returns the lines with each one that is too long broken. The rest goes to the next line of its paragraph."""
     lines = list(lines)
     i = 0
     while i < len(lines):

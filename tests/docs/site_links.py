@@ -12,7 +12,7 @@ import urllib.parse
 
 
 class Page(html.parser.HTMLParser):
-    """Links of a page, what it loads, and its anchors."""
+    """A page's links, what it loads, and its anchors."""
 
     def __init__(self, file):
         super().__init__()
@@ -32,7 +32,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check(site, skip=None):
-    """Faults, and how many links and pages were looked at."""
+    """Returns the faults, and how many links and pages were checked."""
     pages, faults, count = {}, [], 0
     for folder, folders, files in os.walk(site):
         folders[:] = sorted(name for name in folders if os.path.relpath(os.path.join(folder, name), site) != skip)

@@ -1,5 +1,5 @@
-// An agent: whatever is called in whatever order is refused with a reason or done, plans keep within their
-// limits, what it says is finite, and what it saves restores to the same; texts from elsewhere do no harm.
+// Fuzzes an agent. Every call, in any order, is carried out or refused with a reason. Plans keep within
+// their limits, outputs are finite, a saved agent restores to the same, and foreign texts do no harm.
 
 #include <array>
 #include <cmath>
@@ -42,7 +42,7 @@ void check_answers(const TrainingAgent& agent) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // The same bytes as texts from elsewhere.
+    // Treats the same bytes as texts from elsewhere.
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     fuzz::accepted([&] { (void)cli::read_plan(text); });
 
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                     check(other.goodput() == agent.goodput(), "goodput restored", other.goodput());
                     break;
                 }
-                case 4: {  // a saved text with a fault
+                case 4: {  // a saved text with one wrong byte
                     std::string saved = agent.save();
                     saved[record.index(saved.size())] = static_cast<char>(record.integer(0, 127));
                     const std::string before = agent.save();

@@ -1,6 +1,6 @@
-// Allotment problems, several in a row for a solver that is kept: every answer is an allotment, is worth what
-// it says, lies under its bound, and is the best one where that can be counted out. Its explanations fit it,
-// and where jobs that must run do not fit together, so does the conflict.
+// Fuzzes allotment problems, several in a row for one solver that keeps its state. Every answer is an
+// allotment worth what it states, lies under its bound, and is the best one if all can be tried. Its
+// explanations fit it, and so does the conflict if jobs that must run do not fit together.
 
 #include <algorithm>
 #include <array>
@@ -36,14 +36,14 @@ namespace {
 constexpr std::size_t most_problems = 3, most_jobs = 48, most_options = 256;
 constexpr double most_combinations = 1000;
 
-/// A problem and what is asked of it.
+/// A problem and the options to solve it with.
 struct Question {
     AllotmentProblem problem;
     AllotOptions options;
 };
 
-/// Records: the first says what the problems are like, each further one adds a job, an option, uses to the
-/// last option, or begins the next problem.
+/// Decodes records. The first describes the problems. Each further one adds a job, an option, or uses of
+/// the last option, or begins the next problem.
 class Decoder {
 public:
     explicit Decoder(fuzz::Bytes bytes) : bytes_(bytes) {
@@ -76,7 +76,7 @@ private:
         options.memory_states = record.pick(std::array<std::size_t, 6>{4096, 1, 2, 3, 64, 1024});
         const std::size_t kind = record.index(32);
         const std::size_t resources = kind < 31 ? 1 + kind % 4 : 24;
-        if (!record.flag()) capacity_.clear();  // else: as before, as far as they go
+        if (!record.flag()) capacity_.clear();  // else: as before, cut or padded to `resources`
         capacity_.resize(resources);
         const double most = record.pick(std::array{16.0, 64.0, 4.0, 1000.0, 1e-3});
         for (double& units : capacity_)
@@ -92,7 +92,7 @@ private:
                 flush(problem);
                 problem.add_job(record.integer(0, 7) < must_);
                 break;
-            case 3: {  // the last job some times more
+            case 3: {  // repeats the last job a few times
                 flush(problem);
                 if (problem.jobs() == 0) break;
                 const AllotmentProblem before = problem;
@@ -139,7 +139,7 @@ private:
     std::vector<ResourceUse> uses_;
 };
 
-/// What sums of values may differ by that are the same but for rounding; above 0 for the least of numbers.
+/// By how much equal sums of values may differ through rounding; positive even for the smallest numbers.
 double rounding(double scale) { return 1e-9 * scale + 1e-300; }
 
 double combinations(const AllotmentProblem& problem) {
@@ -149,8 +149,8 @@ double combinations(const AllotmentProblem& problem) {
     return product;
 }
 
-/// Whether every option keeps well away from the edge of every capacity: neither the tolerance of the solver
-/// nor the rounding of sums decides what fits.
+/// Whether every option stays well away from the edge of every capacity, so that neither the solver's
+/// tolerance nor rounding of sums decides what fits.
 bool units_are_plain(const AllotmentProblem& problem) {
     const auto plain = [](double units) { return units == std::floor(units) && units < 1e6; };
     bool all = true;
@@ -160,8 +160,8 @@ bool units_are_plain(const AllotmentProblem& problem) {
     return all;
 }
 
-/// Whether no amount of units is more than 1e9 times another, and no worth more than 1e12 times: beyond that
-/// the mixture of the relaxation is only as exact as their sums are. Its bound is one in any case.
+/// Whether no units exceed other units by a factor of 1e9, and no values by 1e12. Beyond that, the
+/// relaxation's mixture is only as exact as its sums. Its bound holds in any case.
 bool amounts_are_alike(const AllotmentProblem& problem) {
     double least = 1e300, most = 0, least_value = 1e300, most_value = 0;
     const auto look = [](double amount, double& low, double& high) {
@@ -181,7 +181,7 @@ void check_prices(std::span<const double> prices, std::size_t resources) {
     for (const double price : prices) check(std::isfinite(price) && price >= 0, "prices are numbers", price);
 }
 
-/// The certificate of an answer is a proof, of what it says that it proves.
+/// Checks that the certificate of an answer proves what it claims to prove.
 void check_proof(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& result) {
     if (problem.options() > 64) return;
     const Proof proof = write_proof(
@@ -231,7 +231,8 @@ void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& r
 }
 
 void check_explanation(const AllotmentProblem& problem, const AllotResult& result, double tolerance) {
-    // A resource takes two solutions of the relaxation: where there are many, less is said.
+    // Each resource takes two solutions of the relaxation. With many resources, a deadline cuts the report
+    // short.
     std::optional<std::chrono::nanoseconds> deadline;
     if (problem.capacity.size() > 4) deadline = std::chrono::milliseconds(20);
     const Explanation explanation = explain(problem, result, deadline);
@@ -255,7 +256,7 @@ void check_explanation(const AllotmentProblem& problem, const AllotResult& resul
         check_report(what.report());
         check(deadline || what.in_time, "there was no deadline");
         check(!std::isnan(what.worth_of_more) && !std::isnan(what.loss_of_fewer), "they are numbers");
-        // Where rounding stopped the search for prices, the two are those at prices next to them.
+        // If rounding stopped the search for prices, the two figures belong to prices close to these.
         const double near = 1e-6 * what.price + tolerance / std::min(std::max(what.capacity, 1e-300), 1.0);
         check(what.worth_of_more <= what.price + near && what.price <= what.loss_of_fewer + near,
               "a price between the two", what.worth_of_more, what.loss_of_fewer);
@@ -264,7 +265,7 @@ void check_explanation(const AllotmentProblem& problem, const AllotResult& resul
     }
 }
 
-/// The jobs of a conflict alone, all of which must run, but for one.
+/// Returns the jobs of a conflict alone, all of which must run, without the job `left_out`.
 AllotmentProblem only(const AllotmentProblem& problem, const std::vector<std::size_t>& jobs,
                       std::size_t left_out) {
     AllotmentProblem part;
@@ -295,12 +296,12 @@ void check_conflict(const AllotmentProblem& problem, const AllotOptions& options
               static_cast<double>(job));
 }
 
-/// Whether brute force can say what is best.
+/// Whether brute force can find the best allotment.
 bool is_countable(const AllotmentProblem& problem) {
     return combinations(problem) <= most_combinations && units_are_plain(problem);
 }
 
-/// What holds of every answer. Whether an allotment is possible, as far as is known.
+/// Checks what holds for every answer. Returns whether an allotment is possible, as far as is known.
 bool check_certificate(const AllotmentProblem& problem, const AllotOptions& options,
                        const AllotResult& result) {
     const double scale = support::scale_of(problem), tolerance = rounding(scale);
@@ -355,7 +356,7 @@ bool same(const AllotResult& a, const AllotResult& b) {
     return a.choice == b.choice && a.status == b.status && a.objective == b.objective && a.bound == b.bound;
 }
 
-/// What is found at prices that rise with use is an allotment and lies under its bound, and so does the best.
+/// The allotment found at prices that rise with use lies under its bound, and so does the best allotment.
 void check_posted(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& best) {
     const double tolerance = rounding(support::scale_of(problem));
     for (const PostedOrder order : {PostedOrder::as_listed, PostedOrder::densest_first}) {
@@ -397,7 +398,7 @@ void ask(const Question& question, Allotter<>& kept) {
         check(warm.objective <= cold.bound + tolerance && cold.objective <= warm.bound + tolerance,
               "each bound holds for the other", warm.objective, cold.bound);
 
-    // Whoever searches for longer finds nothing above a bound.
+    // A longer search finds nothing above a bound.
     const AllotResult exact = allot(problem, {.gap = 0, .most_states = 1 << 14, .memory_states = 4096});
     if (found_allotment(warm.status) && found_allotment(exact.status)) {
         check(exact.objective <= warm.bound + tolerance, "nothing is above the bound", exact.objective,
@@ -408,7 +409,7 @@ void ask(const Question& question, Allotter<>& kept) {
         check((exact.status == AllotStatus::infeasible) == (warm.status == AllotStatus::infeasible),
               "what is proven impossible is so");
 
-    // The allotter that proves more makes the same promises.
+    // The allotter that proves more keeps the same promises.
     AllotOptions alike = question.options;
     alike.warm_start = false;
     const AllotResult other = ProvingAllotter()(problem, alike);

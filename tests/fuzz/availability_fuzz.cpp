@@ -1,6 +1,6 @@
-// Availability: whatever interruptions, mechanism and interval are refused with a reason or have a useful
-// share from 0 to 1, and none is better than at the best interval. Whatever periods are seen are refused or
-// fitted to interruptions that may be used, and may be watched.
+// Fuzzes availability. Every set of interruptions, mechanism and interval is refused with a reason or has a
+// useful share from 0 to 1, and no interval beats the best one. Observed periods are refused or fitted to
+// interruptions that are valid input, and can be monitored.
 
 #include <array>
 #include <cmath>
@@ -45,7 +45,7 @@ CheckpointMechanism mechanism_from(fuzz::Bytes record) {
     return read;
 }
 
-/// The rest of the input as periods of nodes.
+/// Reads the rest of the input as periods of nodes.
 void check_fit(fuzz::Bytes bytes) {
     ObservedPeriods seen;
     fuzz::Bytes head = bytes.record();

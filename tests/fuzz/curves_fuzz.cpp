@@ -1,5 +1,5 @@
-// Learning curves: whatever points are refused with a reason or continued; medians lie in their intervals,
-// and whether more or less is better says nothing.
+// Fuzzes learning curves. Points are refused with a reason or continued. Medians lie within their
+// intervals, and it makes no difference whether more or less is better.
 
 #include <cmath>
 #include <cstddef>

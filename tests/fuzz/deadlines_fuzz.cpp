@@ -1,6 +1,6 @@
-// Promises over a world that changes as it likes (support/world.hpp), and admission of any jobs: every
-// snapshot with its deadlines is refused with a reason or gets a plan and an answer for each deadline, and a
-// plan that is said to exist keeps all of them by a checker that knows nothing of how it was found.
+// Fuzzes promises over a world that changes at will (support/world.hpp), and admission of any jobs. Every
+// snapshot with its deadlines is refused with a reason or gets a plan and an answer per deadline. A plan
+// said to exist keeps all deadlines, by a checker that knows nothing of the search.
 
 #include <array>
 #include <cmath>
@@ -27,7 +27,7 @@ using Inner = Scheduler<support::RootOfGoodput, LeastMovesPlacer, Allotter<>, su
 
 constexpr std::size_t most_rounds = 5;
 
-/// Records: nodes of one kind, or a job.
+/// Each record is a group of equal nodes, or a job.
 void check_admission(fuzz::Bytes bytes) {
     ClusterOverTime cluster{{"A", "B"}, {}};
     std::vector<DeadlineJob> jobs;

@@ -1,6 +1,6 @@
-// Measurements of all kinds for all fitters, hostile ones among them: what is no measurement is refused, and
-// what is one gives a model that predicts a time, a throughput and an ordered interval on every shape and
-// batch, in a bounded number of iterations, whatever the last fit was.
+// Feeds measurements of all kinds, hostile ones too, to all fitters. Invalid measurements are refused.
+// Valid ones give, in few iterations, a model that predicts a time, a throughput and an ordered interval
+// for every shape and batch, whatever the last fit was.
 
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ const std::array<Shape, 6> shapes{Shape{1, 1},  Shape{1, 2},         Shape{1, mo
 const std::array<BatchPlan, 4> plans{BatchPlan{1, 0}, BatchPlan{37, 2}, BatchPlan{most_batch, 0},
                                      BatchPlan{most_batch, 1 << 20}};
 
-/// What the records say: measurements by GPU type, of memory, of gradients, by cores and host memory.
+/// What the records decode to: measurements by GPU type, of memory, of gradients, by cores and host memory.
 struct Measured {
     std::vector<std::vector<ThroughputSample>> by_type{gpu_types};
     std::vector<MemorySample> memory{};
@@ -56,7 +56,7 @@ struct Measured {
     double coverage = 0.9;
     bool robust = true;
     int max_iterations = 60;
-    /// One sort of fitter at a time: others would only make the input run longer.
+    /// The fitter under test: one per input, since testing all of them would only make the run longer.
     std::size_t fitter = 0;
 };
 
@@ -137,7 +137,7 @@ void check_interval(const Interval& interval, double middle) {
     check(middle <= interval.high * (1 + 1e-9), "middle <= high", middle, interval.high);
 }
 
-/// `last`: of other samples, from which a fit may start all the same.
+/// `last` is the fit of other samples, from which this fit may start all the same.
 void check_throughput(std::span<const ThroughputSample> samples, const Measured& measured,
                       std::optional<PolluxThroughput>& last) {
     ThroughputFitter fitter;
@@ -177,13 +177,13 @@ void check_throughput(std::span<const ThroughputSample> samples, const Measured&
 void check_job(const Measured& measured) {
     JobFitter fitter;
     std::vector<TypeFit> fresh(gpu_types), kept(gpu_types);
-    // The kept one starts from what was measured on other types.
+    // The kept fitter starts from measurements of other types.
     std::vector<std::vector<ThroughputSample>> before = measured.by_type;
     std::rotate(before.begin(), before.begin() + 1, before.end());
     (void)accepted([&] { fitter(before, kept); });
     for (std::vector<TypeFit>* types : {&fresh, &kept}) {
         if (!accepted([&] { fitter(measured.by_type, *types); })) return;
-        if (types->front().fit.coordinates.size() == 0) return;  // nothing measured at all
+        if (types->front().fit.coordinates.size() == 0) return;  // nothing was measured
         for (const TypeFit& type : *types) {
             check_model(type.fit.model);
             for (const Shape shape : shapes)

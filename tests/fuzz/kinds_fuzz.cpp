@@ -1,6 +1,6 @@
-// What jobs of a kind show each other, of their speed and of their size, while they come, change, deviate,
-// are tried, undone, cancelled and forgotten: what is bad is refused and changes nothing, what is undone was
-// never there, and nobody learns from a job that has left its kind or was cancelled.
+// Fuzzes what jobs of a kind tell each other about their speed and size while they come, change, deviate,
+// are tried, undone, cancelled and forgotten. Bad input is refused and changes nothing, undone news leave
+// no trace, and jobs learn nothing from a job that left its kind or was cancelled.
 
 #include <algorithm>
 #include <array>
@@ -33,12 +33,12 @@ namespace {
 const Cluster cluster{{"slow", "fast"}, {{"node", 0, 8}}};
 const std::array<Shape, 4> shapes{Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}};
 const std::array<int, 3> batches{16, 64, 256};
-// Names and kinds that look like the keys by which they are remembered, and one that no job may have.
+// Names and kinds that look like the keys of the histories, and an empty name, which is invalid.
 const std::array<std::string, 8> names{"one", "two", "three", "four", "kind bert", "job one", "batch 32", ""};
 const std::array<std::string, 4> kinds{"", "bert", "job one", "resnet"};
 const PolluxThroughput speed{0.05, 0.001, 0.08, 0.004, 0.03, 0.002, 1.8};
 
-/// A job of a record's next seven fields.
+/// Decodes a job from a record's next seven fields.
 Job job_from(fuzz::Bytes& record) {
     Job job{.name = record.pick(names), .kind = record.pick(kinds), .max_gpus = 8, .max_batch = 1 << 30};
     job.initial_batch = record.hostile_integer(32, 33);
@@ -57,8 +57,8 @@ struct ExactSpeeds : KindHistories {
     ExactSpeeds() : KindHistories(peers::ExactHistoryFitter()) {}
 };
 
-/// Histories that jobs come to, and the same ones that were never told what was undone. Neither is fitted but
-/// where the input says so: where a fit starts from says how it ends.
+/// One set of histories that is told everything, and one that is never told what was undone. Both are
+/// fitted only when the input says so, because where a fit starts decides where it ends.
 template <class Histories>
 class Speeds {
 public:
@@ -87,7 +87,7 @@ public:
         check_groups();
     }
 
-    /// All models are valid, and so many kinds that nobody needs are not all remembered.
+    /// All models are valid, and a crowd of kinds that no job needs is partly forgotten.
     void end(bool crowded) {
         end_trial();
         refit_all();
@@ -107,7 +107,7 @@ private:
         return std::next(met_.begin(), static_cast<std::ptrdiff_t>(record.index(met_.size())))->second;
     }
 
-    /// Everything that can be asked about the jobs that there are.
+    /// Returns everything that can be asked about the present jobs.
     Answers answers(Histories& histories) const {
         Answers all;
         for (const auto& [name, known] : met_) {
@@ -123,7 +123,7 @@ private:
                         const ThroughputSample* const sample = history.measured(t, shape, batch);
                         of.push_back(sample ? sample->step_seconds : 0);
                         of.push_back(sample ? sample->sync_seconds : 0);
-                        // A model that says nothing may say anything.
+                        // A model without measurements may answer anything.
                         if (says_something(model)) of.push_back(model.iteration_seconds(shape, {batch, 1}));
                     }
                 }
@@ -147,7 +147,7 @@ private:
         }
     }
 
-    /// Tells what counts to both, and what is on trial to the one.
+    /// Tells both sets what counts; tells only the kept one what is on trial.
     void tell(const std::function<void(Histories&)>& what) {
         what(kept_);
         if (on_trial_)
@@ -224,7 +224,7 @@ private:
     }
     void undo() {
         kept_.undo();
-        if (!on_trial_) return;  // that was nothing
+        if (!on_trial_) return;  // nothing was on trial
         on_trial_only_.clear();
         on_trial_ = false;
         met_ = met_before_;
@@ -245,7 +245,7 @@ private:
         check(before == answers(kept_), "nothing is forgotten of a job that is there");
     }
 
-    /// Who has left its kind is alone, and all others are with those of their kind.
+    /// A job that left its kind is alone, and all others are together with those of their kind.
     void check_groups() {
         for (const auto& [name, one] : met_)
             for (const auto& [other_name, other] : met_) {
@@ -256,7 +256,7 @@ private:
             }
     }
 
-    /// More kinds than are remembered, none of them needed.
+    /// Meets more kinds than are remembered, none of them needed.
     void crowd() {
         constexpr std::size_t most = Histories::most_kinds, many = most + 16;
         const auto run = [](const std::string& name, std::size_t k) {
@@ -303,7 +303,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Bytes head = bytes.record();
     bytes.let_in_hostile(head.integer(0, 3) == 3);
     const std::size_t about = head.index(4);
-    const bool crowded = head.integer(0, 31) == 31;  // takes long
+    const bool crowded = head.integer(0, 31) == 31;  // slow
     if (about < 2)
         run<fuzz::Sizes>(bytes, crowded);
     else if (about == 2)

@@ -1,4 +1,4 @@
-// Rounds in which jobs may share GPUs, over a world that changes as it likes (support/world.hpp): every
+// Fuzzes rounds in which jobs may share GPUs, over a world that changes at will (support/world.hpp). Every
 // snapshot with its pairs is refused with a reason or gets a plan in which partners agree.
 
 #include <array>

@@ -1,7 +1,7 @@
-// Parallelism plans: every model, cluster and question is refused with a reason or gets an answer. Scores are
-// the second implementation's; a plan can be run and keeps its limits; no plan is beyond the bound, and what
-// is proven is the best of all plans, where they are few enough to know them all. Told to stop, all but the
-// last still holds.
+// Fuzzes parallelism plans. Every model, cluster and question is refused with a reason or gets an answer.
+// Scores equal those of a second implementation. A plan can be run and keeps its limits, no plan exceeds
+// the bound, and a proven plan is the best of all, if they can be listed. If the planner is told to stop,
+// all but the last still holds.
 
 #include <array>
 #include <cmath>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t most_plans = 3000;
 
-/// Draws from the input, a field each; where it has ended, from numbers that follow from `more`.
+/// Draws a field of the input per value, and after its end numbers that follow from `more`.
 class Source {
 public:
     Source(fuzz::Bytes bytes, std::uint64_t more) : bytes_(bytes), more_(more) {}
@@ -42,7 +42,7 @@ private:
     support::Random more_;
 };
 
-/// One number that becomes something else; whether it does.
+/// Changes one number in one of four records; returns whether it did.
 bool spoil(fuzz::Bytes& record, ParallelCase& asked, PlanQuestion& question) {
     if (record.index(4) != 3) return false;
     const auto spoil_it = [&](double& number) {

@@ -1,5 +1,5 @@
-// Placements, round after round on nodes that come and go, and defragmentations: no node has more than its
-// GPUs, every job has its shape, who is pinned stays, and what is said to be proven is so where all
+// Fuzzes placements, round after round on nodes that come and go, and defragmentations. No node gives more
+// GPUs than it has, every job has its shape, pinned jobs stay, and what is called proven is true, if all
 // placements can be tried.
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t most_nodes = 24, most_jobs = 40, most_wishes = 4, most_rounds = 8;
 
-/// Records change the site; some ask for a placement or a defragmentation.
+/// Records change the site. Some of them ask for a placement or a defragmentation.
 enum class Question { none, place, defragment };
 
 class Decoder {
@@ -89,7 +89,7 @@ private:
                 {"node-" + std::to_string(site.cluster.nodes.size()), type, gpus, false});
     }
 
-    /// A node vanishes, and with it what ran there.
+    /// A node vanishes together with what ran there.
     static void drop_node(fuzz::Bytes& record, Site& site) {
         if (site.cluster.nodes.empty()) return;
         const std::size_t gone = record.index(site.cluster.nodes.size());
@@ -130,11 +130,11 @@ private:
         site.requests.push_back(std::move(request));
     }
 
-    /// The first nodes from one on that have what it takes: mostly it holds its allotment then.
+    /// Gives a request the first nodes from a random one on that have room: mostly its whole allotment.
     static void hold(fuzz::Bytes& record, const Site& site, PlacementRequest& request) {
         std::vector<int> free;
         for (const Node& node : site.cluster.nodes) free.push_back(node.gpus);
-        const bool careless = record.integer(0, 15) == 15;  // does not look whether others are there
+        const bool careless = record.integer(0, 15) == 15;  // ignores other jobs there
         for (const PlacementRequest& other : site.requests)
             for (const NodeShare& share : other.current)
                 if (!careless && share.node < free.size()) free[share.node] -= share.gpus;
@@ -284,7 +284,7 @@ void place(Site& site, Placers& kept) {
             site.requests[j].current = chosen.placements[j];
 }
 
-/// Carries the plan out step by step.
+/// Carries out the plan step by step and checks each step.
 void check_defragment(const Site& site, const DefragmentPlan& plan) {
     const std::vector<Node>& nodes = site.cluster.nodes;
     std::vector<Placement> now;

@@ -1,6 +1,6 @@
-// A control loop over a changing world: nodes come, vanish and are drained, jobs come, grow, stop and report
-// nonsense, the clock jumps. Every snapshot is refused with a reason or gets a plan that can be carried out,
-// from the scheduler that is kept and from one that is made anew, with an explanation for every job.
+// Fuzzes a control loop over a changing world: nodes come, vanish and are drained; jobs come, grow, stop
+// and report nonsense; the clock jumps. A kept scheduler and a new one refuse each snapshot with a reason
+// or return a plan that can be carried out, with an explanation for every job.
 
 #include <algorithm>
 #include <array>
@@ -167,7 +167,7 @@ void check_explanations(const AnyScheduler& scheduler, const Snapshot& snapshot,
     }
 }
 
-/// Teams, weights, prices, cores and memory, by the names of jobs and nodes.
+/// Adds teams, weights, prices, cores and memory, chosen by the names of jobs and nodes.
 void add_what_is_limited(Snapshot& snapshot) {
     for (Node& node : snapshot.cluster.nodes) {
         node.dollars_per_hour = 2.5 * node.gpus;
@@ -181,7 +181,7 @@ void add_what_is_limited(Snapshot& snapshot) {
     }
 }
 
-/// Limits that are often met.
+/// Limits that often bind.
 auto tight_limits() {
     return std::tuple(TeamQuotas({{"one", 3, {{2}}, 11}, {"two", {}, {}, 5}}), Budget(40), HostCapacity());
 }
@@ -205,7 +205,7 @@ void check_limits(const Snapshot& snapshot, const Plan& plan) {
               most[l]);
 }
 
-/// A node that counts cores or memory gives no more than it has; one that does not, as much as is asked for.
+/// A node that counts cores or memory gives no more than it has. One that does not gives all that is asked.
 void check_hosts(const Snapshot& snapshot, const Plan& plan) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     const support::HostUse use = support::host_use(snapshot, plan);
@@ -246,7 +246,7 @@ void round(Scheduler& kept, Scheduler& fresh, World& world, bool warm, bool limi
     world.carry_out(snapshot, plan);
 }
 
-/// Racks of two nodes by name, for those that there are.
+/// Racks of two nodes each, by name, for the nodes that exist.
 Topology racks(const Cluster& cluster) {
     TopologyLevel level{"rack", 1, {}};
     for (const Node& node : cluster.nodes)
@@ -290,7 +290,7 @@ void run(fuzz::Bytes bytes, World world, const P& policy, const AllotOptions& op
 using AnyRoundPolicy = std::variant<Pollux, DeclaredGoodputPolicy, Optimus, Fifo, LeastAttainedService,
                                     Tiresias, ShortestRemainingTime>;
 
-/// One of the policies that value whole rounds: one scheduler to compile instead of seven.
+/// Wraps the policies that value whole rounds, so that one scheduler is compiled instead of seven.
 struct RoundOf {
     AnyRoundPolicy policy;
 
@@ -356,7 +356,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t kind = head.index(13);
     AllotOptions options{.gap = head.pick(std::array{1e-4, 0.0, 1e-2}), .memory_states = 2048};
     options.warm_start = head.flag();
-    // Mostly as they come, now and then with settings of any kind.
+    // Settings are mostly the defaults, and now and then arbitrary.
     const bool own = head.integer(0, 3) == 3;
     const double first = own ? head.number(-2, 2) : 0, second = own ? head.number(-2, 4) : 0;
     if (kind < 3)

@@ -1,6 +1,6 @@
-// Which nodes to rent: whatever offers and jobs are refused with a reason or get an answer within the limits,
-// with prices that are numbers and a sentence for every offer; nobody rents where there is nothing to run,
-// and the names of jobs say nothing.
+// Fuzzes the choice of nodes to rent. Offers and jobs are refused with a reason or get an answer within the
+// limits, with finite prices and a sentence per offer. Without work no node is rented, and names of jobs
+// make no difference.
 
 #include <cmath>
 #include <cstddef>
@@ -19,7 +19,7 @@ using fuzz::check;
 
 namespace {
 
-/// Goodput is a rate times a power of the GPUs; both are the job's own.
+/// Goodput is a rate times a power of the GPUs; each job has its own rate and power.
 struct PowerPredictor {
     void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
         for (Option& option : options) {

@@ -1,6 +1,6 @@
-// Replays of short traces: nodes fail, are drained, return and are added, jobs fail, applications are odd.
-// Every replay ends, and what it reports is possible: nobody holds more than there is or before he came, and
-// the order in which events are listed does not matter.
+// Fuzzes replays of short traces: nodes fail, are drained, return and are added; jobs fail; applications
+// are odd. Every replay ends with a possible report: no job holds more than exists or anything before it
+// came, and the order in which events are listed makes no difference.
 
 #include <algorithm>
 #include <array>
@@ -65,7 +65,7 @@ public:
             trace.rules.checkpoint_seconds = further.number(1, 1e4);
             trace.rules.most_gpus_per_job = further.hostile_integer(1, 32);
         }
-        // So that it ends soon, whatever an interval may be.
+        // Ends the replay soon, whatever the interval.
         options.last_second = rounds_ * options.interval_seconds;
         interval_ = std::clamp(options.interval_seconds, 1.0, 600.0);
         bool good = fuzz::accepted([&] {
@@ -196,7 +196,7 @@ void check_jobs(const Trace& trace, const ReplayResult& result) {
         if (!job.completed_seconds) continue;
         check(*job.completed_seconds >= job.submitted_seconds, "nobody is complete before he comes",
               *job.completed_seconds, job.submitted_seconds);
-        // The last epoch is rounded to whole seconds, as published.
+        // The last epoch is rounded to whole seconds, as in the published code.
         check(*job.completed_seconds <= result.end_seconds * (1 + 1e-12) + 0.5, "and was it by the end",
               *job.completed_seconds, result.end_seconds);
         check(job.done >= 1 - 1e-9, "and did all of its work", job.done);

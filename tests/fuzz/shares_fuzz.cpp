@@ -1,5 +1,5 @@
-// Shares of time: every problem is refused with a reason or gets shares that keep every constraint, with
-// finite prices, for every objective; what is said to be proven is so by a bound that is computed anew.
+// Fuzzes shares of time. For every objective, a problem is refused with a reason or gets shares that keep
+// every constraint, and finite prices. A recomputed bound confirms what is said to be proven.
 
 #include <algorithm>
 #include <array>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t most_jobs = 40;
 
-/// Records: the first says what the cluster is like, each further one adds a job, some of its rates or an
-/// entity, or the last job some times more.
+/// Decodes records. The first describes the cluster. Each further one adds a job, some of its rates or an
+/// entity, or repeats the last job a few times.
 class Decoder {
 public:
     explicit Decoder(fuzz::Bytes bytes) : bytes_(bytes) {
@@ -79,7 +79,7 @@ private:
     fuzz::Bytes bytes_;
 };
 
-/// Whether all numbers are such as clusters have: beyond that proofs are only as exact as sums are.
+/// Whether all numbers have magnitudes as in clusters. Beyond that, proofs are only as exact as sums.
 bool numbers_are_alike(const ShareProblem& problem) {
     double most = 0, least = 1e300, wanted = 0;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {

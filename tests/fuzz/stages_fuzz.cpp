@@ -1,6 +1,6 @@
-// Checkpoint mechanisms by stage: every question is refused with a reason or gets an answer that is within
-// the limits, never with a mechanism that is impossible, and with a bound below it; the order of the stages
-// says nothing; another choice under other interruptions is such an answer as well.
+// Fuzzes checkpoint mechanisms by stage. A question is refused with a reason or gets an answer within the
+// limits, with no impossible mechanism, and a bound below it. The order of the stages makes no difference,
+// and a new choice under other interruptions is such an answer, too.
 
 #include <algorithm>
 #include <array>
@@ -30,8 +30,8 @@ Interruptions interruptions_from(fuzz::Bytes& record) {
     return read;
 }
 
-/// Records: the first two say what is shared and how it is interrupted; of the further ones each is a stage,
-/// a mechanism of the last stage, or the last stage some times more.
+/// Decodes records. The first two describe what is shared and how it is interrupted. Each further one is a
+/// stage, a mechanism of the last stage, or repeats the last stage a few times.
 class Decoder {
 public:
     explicit Decoder(fuzz::Bytes bytes) : bytes_(bytes) {

@@ -1,5 +1,5 @@
-// Jobs of many tasks from any bytes: what is accepted is estimated with numbers that make sense, history from
-// it is accepted again, and free GPUs are shared without loss.
+// Fuzzes jobs of many tasks. Accepted jobs get estimates that make sense, history made from them is
+// accepted again, and free GPUs are shared without loss.
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t most_strata = 24;
 
-/// Records: each adds a stratum, tasks to the last one, or what earlier jobs said; or ends the job.
+/// Each record adds a stratum, tasks to the last one, or news of earlier jobs, or it ends the job.
 class Decoder {
 public:
     explicit Decoder(fuzz::Bytes bytes) : bytes_(bytes) {
@@ -55,7 +55,7 @@ private:
     static void add_stratum(JobTasks& tasks, fuzz::Bytes record) {
         if (tasks.strata.size() >= most_strata) return;
         TaskSample sample{.tasks = record.hostile_integer(1, 200)};
-        if (record.flag()) {  // told in sums
+        if (record.flag()) {  // reported as sums
             sample.finished = record.hostile_integer(0, 20);
             sample.mean_seconds = record.scale(1e-3, 1e5);
             sample.squared_deviations = record.number(0, 1e6);

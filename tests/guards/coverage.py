@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Which lines of include/ do the library's tests run?
 
-Builds the test programs of the library (not those of the program goodput) with clang++'s source-based coverage in a
-build folder of its own, runs them, published data included where present, and prints by header how many of its lines
-were run by any of them; a line of a template counts as run if it was in any instantiation. Templates that nothing
-instantiates are not lines to clang++; headers without a single line are named.
+Builds the library's test programs (not those of the program goodput) with clang++'s source-based coverage in its own
+build folder, and runs them, with published data if present. Prints for each header how many lines any of them ran. A
+line of a template counts as run if any instantiation ran it. clang++ sees no lines in templates that nothing
+instantiates; headers without a single line are named.
 
-Fails (exit status 1) where less than --least percent of all lines are run, and where a line is not run that
-uncovered.txt does not explain. A line of that file reads
+Fails (exit status 1) if less than --least percent of all lines are run, or if a line is not run and uncovered.txt
+does not explain it. A line of that file has the form
 
     header | the line's text | why no test runs it
 
-and explains all lines of that header with that text. Lines explained that are run after all are named, no more.
+and explains all lines of that header with that text. Explained lines that are run after all are only named.
 
     coverage.py [--build FOLDER] [--least PERCENT] [--jobs N] [--data FOLDER] [--no-build] [--no-run]
 """
@@ -28,22 +28,22 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 INCLUDE = ROOT / "include" / "goodput"
-OUTSIDE = ("program_test", "slurm_test", "docs_check_test")  # of the program, of an example, of the documentation
+OUTSIDE = ("program_test", "slurm_test", "docs_check_test")  # test program, example and documentation
 
 
 def arguments():
     parser = argparse.ArgumentParser(description="Which lines of include/ do the library's tests run?")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "coverage")
-    parser.add_argument("--least", type=float, default=95, help="percent of all lines")
-    parser.add_argument("--jobs", type=int, default=1, help="of the build; programs run one after the other")
+    parser.add_argument("--least", type=float, default=95, help="percent of all lines that must be run")
+    parser.add_argument("--jobs", type=int, default=1, help="jobs of the build; programs run one after the other")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / ".." / "shared" / "data")
-    parser.add_argument("--no-build", action="store_true", help="what is built already")
+    parser.add_argument("--no-build", action="store_true", help="use what is already built")
     parser.add_argument("--no-run", action="store_true", help="only report on the last run")
     return parser.parse_args()
 
 
 def tool(name):
-    """A tool of clang++'s own version: profiles are not read by another."""
+    """Returns a tool of clang++'s own version, since other versions cannot read its profiles."""
     version = subprocess.run(["clang++", "-dumpversion"], capture_output=True, text=True, check=True).stdout.split(".")[0]
     for candidate in (f"{name}-{version}", name):
         if shutil.which(candidate):
@@ -52,9 +52,9 @@ def tool(name):
 
 
 def build(options):
-    # Counters are set before anything is optimised: -O1 changes how long the programs run, not what they count.
+    # Counters are placed before optimisation: -O1 changes how long the programs run, not what they count.
     flags = "-O1 -fprofile-instr-generate -fcoverage-mapping"
-    # A build type of which CMake knows nothing adds nothing to the flags.
+    # A build type that CMake does not know adds nothing to the flags.
     subprocess.run(["cmake", "-S", ROOT, "-B", options.build, "-G", "Ninja", "-D", "CMAKE_CXX_COMPILER=clang++",
                     "-D", "CMAKE_BUILD_TYPE=Coverage", "-D", f"CMAKE_CXX_FLAGS={flags}",
                     "-D", f"GOODPUT_DATA_DIR={options.data}", "-D", "GOODPUT_BUILD_EXAMPLES=OFF",
@@ -72,7 +72,7 @@ def programs_in(options):
 
 
 def files_of(options, names):
-    """Where the programs of these names are."""
+    """Returns the paths of the programs with these names."""
     found = []
     for name in names:
         found += [path for path in options.build.rglob(name) if path.is_file() and os.access(path, os.X_OK)]
@@ -99,7 +99,7 @@ def run(options, programs):
 
 
 def counts_of(options, programs):
-    """By header, by line, how often it was run."""
+    """Returns how often each line was run, by header and line."""
     command = [tool("llvm-cov"), "export", "-format=lcov", "-instr-profile", options.build / "merged.profdata",
                programs[0]]
     for program in programs[1:]:

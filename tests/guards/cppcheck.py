@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""cppcheck over include/, examples/, docs/snippets/ and program/: warnings, performance, portability. cppcheck.txt holds what it gets wrong.
+"""Runs cppcheck over include/, examples/, docs/snippets/ and program/: warnings, performance, portability. cppcheck.txt
+lists its false findings.
 
     cppcheck.py [--jobs N] [--cppcheck PROGRAM]
 """
@@ -17,7 +18,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cppcheck", default="cppcheck")
     options = parser.parse_args()
-    # Headers one by one, because cppcheck looks for sources only; those of examples come with theirs.
+    # Headers are listed because cppcheck only looks for sources; those of examples are included by theirs.
     files = sorted((ROOT / "include").rglob("*.hpp"))
     for folder in ("examples", "docs/snippets", "program"):
         files += sorted((ROOT / folder).rglob("*.cpp"))

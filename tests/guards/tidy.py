@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """clang-tidy (the repository's .clang-tidy) over include/, examples/ and docs/snippets/.
 
-Checks a source that includes every header, and the sources of the other two, in which its templates are put to
-use. --quick leaves it at the first and one of the others. Prints what is found, and the seconds that each source took;
-exit status 1 if anything is found.
+Checks a source that includes every header, and the sources of the other two folders, which instantiate its templates.
+--quick checks only the first and one of the others. Prints findings, and the seconds per source. Exits with status 1
+if there is a finding.
 
     tidy.py [--quick] [--only WORD] [--jobs N] [--scratch FOLDER] [--clang-tidy PROGRAM]
 """
@@ -20,8 +20,8 @@ QUICK = ("all_headers.cpp", "doc_allot.cpp")
 
 def arguments():
     parser = argparse.ArgumentParser(description="clang-tidy over include/, examples/ and docs/snippets/")
-    parser.add_argument("--quick", action="store_true", help="two sources only")
-    parser.add_argument("--only", default="", help="sources whose path contains this")
+    parser.add_argument("--quick", action="store_true", help="check only two sources")
+    parser.add_argument("--only", default="", help="check only sources whose path contains this")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build" / "tidy")
     parser.add_argument("--clang-tidy", default="clang-tidy")
@@ -29,7 +29,7 @@ def arguments():
 
 
 def all_headers(scratch):
-    """A source that includes every header."""
+    """Writes a source that includes every header."""
     scratch.mkdir(parents=True, exist_ok=True)
     source = scratch / "all_headers.cpp"
     headers = sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.hpp"))

@@ -1,3 +1,5 @@
+// Tests how gaps in profiles by layer are filled, and with which certainty.
+
 #include "goodput/parallel/layer_profile_fit.hpp"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ using support::Profiled;
 using support::profiled_keys;
 using support::shuffled;
 
-TEST_CASE("Filling gaps keeps what was measured, bit for bit, and fills all that has sizes") {
+TEST_CASE("Filling gaps keeps measurements, bit for bit, and fills every gap with known sizes") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         LayeredModel model = support::random_layered_model(random);
@@ -61,7 +63,7 @@ TEST_CASE("Filling gaps keeps what was measured, bit for bit, and fills all that
     }
 }
 
-TEST_CASE("What is more uncertain than allowed stays a gap; what is filled does not depend on the limit") {
+TEST_CASE("Values more uncertain than the limit stay gaps; filled values do not depend on the limit") {
     support::Random random(7);
     LayeredModel model = support::random_layered_model(random);
     model.times[1] = {{{2, 1}, model.times[1].at({2, 1})}};
@@ -84,10 +86,10 @@ TEST_CASE("What is more uncertain than allowed stays a gap; what is filled does 
     }
 }
 
-TEST_CASE("A type with one measurement that is a multiple of another gets its curve to 15 %, less surely") {
+TEST_CASE("A type slower by a factor, measured once, gets the other type's curve to 15 %, less certainly") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
-        const LayeredModel model = support::random_layered_model(random);  // the second is thrice as slow
+        const LayeredModel model = support::random_layered_model(random);  // type 1: three times as slow
         LayeredModel one = model;
         one.times[1] = {{{4, 2}, model.times[1].at({4, 2})}};
         LayerProfileFitOptions options;
@@ -99,7 +101,7 @@ TEST_CASE("A type with one measurement that is a multiple of another gets its cu
             CHECK(computing_seconds(*fit.model.times_of(1, filled.key)) ==
                   doctest::Approx(truth).epsilon(0.15));
         }
-        // The farther from what was measured the less sure; and never as sure as with more measurements.
+        // Certainty falls with the distance from measurements and grows with their number.
         const auto deviation = [](const LayerProfileFit& of, LayerProfileKey key) {
             for (const FilledProfile& filled : of.filled)
                 if (filled.key == key) return filled.deviation;
@@ -112,8 +114,7 @@ TEST_CASE("A type with one measurement that is a multiple of another gets its cu
     }
 }
 
-TEST_CASE(
-    "Parts that take no time stay so, types that were never measured stay empty, bad limits are refused") {
+TEST_CASE("Parts that take no time keep taking none, unmeasured types stay empty, bad limits are refused") {
     support::Random random(2);
     LayeredModel model = support::random_layered_model(random);
     for (auto& [key, times] : model.times[0])
@@ -139,14 +140,14 @@ TEST_CASE(
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("Published profiles left out are filled in as well as is stated") {
+    TEST_CASE("Published profiles left out are filled in with the stated accuracy") {
         const support::LeftOutProfiles errors =
             support::left_out_profiles(support::read_sailor_models(GOODPUT_DATA_DIR "/sailor"));
         const auto check = [](const support::FillErrors& of, double median, double nine_tenths) {
             CAPTURE(of.whole.size());
             CHECK(of.quantile(of.whole, 0.5) < median);
             CHECK(of.quantile(of.whole, 0.9) < nine_tenths);
-            // 90 % intervals, of all layers together and of single ones.
+            // The 90 % intervals of whole models and of single layers.
             for (const double cover : {of.whole_cover(), of.layer_cover()}) {
                 CHECK(cover > 0.88);
                 CHECK(cover < 0.97);

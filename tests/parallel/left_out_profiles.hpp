@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PARALLEL_LEFT_OUT_PROFILES_HPP
 #define GOODPUT_TESTS_PARALLEL_LEFT_OUT_PROFILES_HPP
 
-// How well gaps in profiles are filled: measurements are left out, filled in, and compared.
+// Measures how well gaps in profiles are filled: hides measurements, fills them in, and compares the two.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ inline double computing_seconds(const std::vector<goodput::LayerTime>& times) {
     return sum;
 }
 
-/// How far filled times are from measured ones, and how many lie within the interval that is stated.
+/// Relative errors of filled times, and how many measured times lie within the stated interval.
 struct FillErrors {
     std::vector<double> whole{}, layer{};
     double whole_covered = 0, layer_covered = 0;
@@ -82,12 +82,12 @@ inline std::vector<Profiled> shuffled(std::vector<Profiled> all, Random& random)
     return all;
 }
 
-/// The four ways in which measurements are left out.
+/// The four ways in which measurements are hidden.
 struct LeftOutProfiles {
-    FillErrors sixth{};           ///< a sixth of all, each once, four times over
-    FillErrors half{};            ///< half of all, the same
-    FillErrors one_point{};       ///< all of a GPU type but one, whichever
-    FillErrors one_point_sure{};  ///< of these, those that are filled under the default limit
+    FillErrors sixth{};           ///< hides each sixth of the measurements in turn, in four random orders
+    FillErrors half{};            ///< hides each half in turn, in the same orders
+    FillErrors one_point{};       ///< hides all measurements of a GPU type except one, for each in turn
+    FillErrors one_point_sure{};  ///< the cases of one_point that are filled under the default limit
 };
 
 inline LeftOutProfiles left_out_profiles(const std::map<std::string, goodput::LayeredModel>& models) {

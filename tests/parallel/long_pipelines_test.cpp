@@ -1,6 +1,6 @@
-// Pipelines of many equal layers on several GPU types. There are millions of ways to order their stages, all
-// as good, and prices pay for halves of stages that only whole ones will do for: the search has to see
-// through both.
+// Plans pipelines of many equal layers on several GPU types. Two things make the search hard: millions of
+// orders of the stages are equally good, and the prices pay for half a stage although only whole stages can
+// be bought.
 
 #include <cmath>
 #include <cstddef>
@@ -22,7 +22,7 @@ using support::Random;
 
 namespace {
 
-/// Equal layers, of which a GPU holds one to four; `gpus`: of each type for one replica, about.
+/// Equal layers; a GPU holds one to four. `gpus`: GPUs of each type for one replica, roughly.
 ParallelCase equal_layers(Random& random, std::size_t layers, std::size_t types, int gpus,
                           int most_replicas) {
     ParallelCase asked;
@@ -66,7 +66,7 @@ ParallelCase equal_layers(Random& random, std::size_t layers, std::size_t types,
 
 }  // namespace
 
-TEST_CASE("few equal layers: what is proven is the best of all plans") {
+TEST_CASE("few equal layers: a proven plan is the best of all plans") {
     int proven = 0;
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         CAPTURE(seed);
@@ -87,7 +87,7 @@ TEST_CASE("few equal layers: what is proven is the best of all plans") {
     CHECK(proven > 20);
 }
 
-TEST_CASE("many equal layers: proven within few partial plans, and no plan near it is better") {
+TEST_CASE("many equal layers: the plan is proven within few partial plans, and no plan near it is better") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         CAPTURE(seed);
         Random random(seed);

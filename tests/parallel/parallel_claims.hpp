@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_CLAIMS_HPP
 #define GOODPUT_TESTS_PARALLEL_PARALLEL_CLAIMS_HPP
 
-// What a planner's answer claims, held against all plans there are.
+// Checks the claims of a planner's answer against all plans that exist.
 
 #include <algorithm>
 #include <cmath>
@@ -21,20 +21,20 @@ namespace support {
 
 inline constexpr double parallel_rounding = 1e-9;
 
-/// Whether a plan is one of those asked for and keeps the question's limits; `slack` makes them wider, or
-/// narrower where it is negative.
+/// Returns whether a plan is of a kind that the question allows and keeps its limits. A positive `slack`
+/// widens the limits, a negative one narrows them.
 inline bool keeps_limits(const goodput::PlanQuestion& question, const KnownPlan& plan, double slack) {
     return (question.mixed_stages || !plan.mixed) &&
            (!question.most_usd || plan.usd <= *question.most_usd * (1 + slack)) &&
            (!question.least_throughput || 1 / plan.seconds >= *question.least_throughput * (1 - slack));
 }
 
-/// How much better `value` is than `other`.
+/// Returns by how much `value` is better than `other`.
 inline double advantage(const goodput::PlanQuestion& question, double value, double other) {
     return question.objective == goodput::PlanObjective::cost ? other - value : value - other;
 }
 
-/// The best of the plans that keep the limits, or nullptr.
+/// Returns the best of the plans that keep the limits, or nullptr if none does.
 inline const KnownPlan* best_plan(const goodput::PlanQuestion& question, const std::vector<KnownPlan>& plans,
                                   double slack) {
     const KnownPlan* best = nullptr;
@@ -46,7 +46,7 @@ inline const KnownPlan* best_plan(const goodput::PlanQuestion& question, const s
     return best;
 }
 
-/// A plan in one line.
+/// Returns a plan as one line of text.
 inline std::string line_of(const goodput::ParallelPlan& plan) {
     std::ostringstream line;
     line << "micro-batch " << plan.microbatch;
@@ -59,7 +59,7 @@ inline std::string line_of(const goodput::ParallelPlan& plan) {
     return line.str();
 }
 
-/// Claims about the plan itself: it can be run, keeps the limits, and its numbers are its own.
+/// Checks the plan itself: it can be run, keeps the limits, and has the time and cost that the answer states.
 inline std::vector<std::string> broken_plan_claims(const ParallelCase& asked,
                                                    const goodput::PlanQuestion& question,
                                                    const goodput::PlanAnswer& answer) {
@@ -95,10 +95,10 @@ inline std::vector<std::string> broken_plan_claims(const ParallelCase& asked,
     return broken;
 }
 
-/// Plans that an answer is held against.
+/// Plans that an answer is compared with.
 struct Rivals {
     const std::vector<KnownPlan>& plans;
-    bool all = true;  ///< there are no others
+    bool all = true;  ///< whether `plans` are all plans that exist
     std::function<goodput::ParallelPlan(const KnownPlan&)> plan_of{};
 };
 
@@ -106,7 +106,7 @@ inline Rivals all_rivals(const ParallelCase& asked, const AllParallelPlans& all)
     return {all.plans(), true, [&asked](const KnownPlan& known) { return parallel_plan_of(asked, known); }};
 }
 
-/// All claims of an answer that are not so, a sentence each.
+/// Returns a sentence for each claim of an answer that is false.
 inline std::vector<std::string> broken_claims(const ParallelCase& asked,
                                               const goodput::PlanQuestion& question,
                                               const goodput::PlanAnswer& answer, const Rivals& rivals) {
@@ -153,8 +153,8 @@ inline std::vector<std::string> broken_claims(const ParallelCase& asked,
     return broken;
 }
 
-/// Plans near the answer's, and some others, where there are too many to know them all. Each has its index in
-/// `drawn` as a number.
+/// Returns plans near the answer's and some random ones, for cases with too many plans to list. The
+/// `number` of each is its index in `drawn`.
 template <class Source>
 std::vector<KnownPlan> nearby_plans(Source& random, const ParallelCase& asked,
                                     const goodput::PlanAnswer& answer, int wanted,
@@ -177,7 +177,7 @@ std::vector<KnownPlan> nearby_plans(Source& random, const ParallelCase& asked,
     return plans;
 }
 
-/// Lines of a message, one below the other.
+/// Joins the lines of a message, one per line of text.
 inline std::string joined(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) text += "\n" + line;

@@ -1,3 +1,5 @@
+// Tests the fit of the constants of time and memory to measured runs of parallelism plans.
+
 #include "goodput/parallel/parallel_fit.hpp"
 
 #include <algorithm>
@@ -31,7 +33,7 @@ ParallelConstants random_parallel_constants(support::Random& random) {
     return truth;
 }
 
-/// What runs measure where these constants hold, each off by up to `noise`.
+/// Fills in what runs would measure under these constants, with errors of up to `noise` each.
 void measure_parallel_runs(std::vector<ParallelRun>& runs, const std::vector<ParallelConstants>& truth,
                            double noise, support::Random& random) {
     for (ParallelRun& run : runs) {
@@ -66,7 +68,7 @@ std::string parallel_refusal(Call call) {
 
 }  // namespace
 
-TEST_CASE("Overheads of layers and messages count as often as layers and messages do") {
+TEST_CASE("Overheads count once per layer and once per message") {
     support::Random random(11);
     support::RandomParallelRuns made(1, 1, random);
     ParallelRun run = made.runs[0];
@@ -79,10 +81,11 @@ TEST_CASE("Overheads of layers and messages count as often as layers and message
     ParallelConstants overhead;
     overhead.layer_overhead_seconds = 1e-4;
     CHECK(alone - seconds(overhead) == doctest::Approx(10 * static_cast<double>(layers) * 1e-4));
-    overhead.layer_overhead_seconds = 1e3;  // more than any layer takes: only the update is left
+    overhead.layer_overhead_seconds = 1e3;  // more than any layer takes, so only the update is left
     CHECK(seconds(overhead) == doctest::Approx(1e-3));
 
-    // Two stages: one message to the next, two of the last; so slow that the last is the straggler.
+    // Two stages: one message to the next stage, two of the last one, which is slow enough to be the
+    // straggler.
     run.plan.stages = {{0, 3, {{0, 1, 0, 1}}}, {4, layers - 1, {{0, 1, 0, 1}}}};
     ParallelConstants slow;
     slow.message_seconds = 50;
@@ -96,7 +99,7 @@ TEST_CASE("Overheads of layers and messages count as often as layers and message
     CHECK(seconds(slow) - score.iteration_seconds == doctest::Approx((9 * 2 + 3) * bytes * 1e-6));
 }
 
-TEST_CASE("Runs that follow some constants give these back, on two platforms with bytes of their own") {
+TEST_CASE("The fit recovers the constants that runs follow, on two platforms with their own fixed bytes") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         support::RandomParallelRuns made(60, 2, random);
@@ -121,7 +124,7 @@ TEST_CASE("Runs that follow some constants give these back, on two platforms wit
     }
 }
 
-TEST_CASE("The constants on a platform are those that the fit itself explains its runs with") {
+TEST_CASE("The constants on a platform are those with which the fit explains its runs") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         support::RandomParallelRuns made(24, 3, random);
@@ -130,7 +133,8 @@ TEST_CASE("The constants on a platform are those that the fit itself explains it
                               {truth, detail::with_fixed_bytes(truth, random.between(2e9, 9e9)),
                                detail::with_fixed_bytes(truth, random.between(2e9, 9e9))},
                               0.02, random);
-        // The first platform has nearly no fixed bytes: without tensor parallelism they would be below 0.
+        // The first platform has almost no fixed bytes: a fit without tensor parallelism would make them
+        // negative.
         for (ParallelRun& run : made.runs)
             if (run.platform == 0) *run.most_bytes *= 0.3;
         const ParallelFit fit = fit_parallel_constants(made.runs);
@@ -144,7 +148,7 @@ TEST_CASE("The constants on a platform are those that the fit itself explains it
     }
 }
 
-TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, though one in six lies") {
+TEST_CASE("A dozen runs with errors of 3 % predict others to 2 % in the mean, though one in six is wrong") {
     double sum = 0, bytes_sum = 0, count = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         support::Random random(seed);
@@ -169,7 +173,7 @@ TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, t
     CHECK(bytes_sum / count < 0.01);
 }
 
-TEST_CASE("Without runs the start is kept; what runs do not measure is kept as well") {
+TEST_CASE("Without runs the start is kept, and so is what the runs do not measure") {
     const ParallelFit nothing = fit_parallel_constants({});
     CHECK(nothing.status == FitStatus::prior_kept);
     CHECK(nothing.on(0).reduce_factor == 1);
@@ -189,7 +193,7 @@ TEST_CASE("Without runs the start is kept; what runs do not measure is kept as w
     CHECK(timed.deviations[5] == doctest::Approx(options.deviations.fixed_bytes));
 }
 
-TEST_CASE("Constants stay at 0 where the runs would rather have them negative") {
+TEST_CASE("Constants stay at 0 if negative ones would fit the runs better") {
     support::Random random(5);
     support::RandomParallelRuns made(30, 1, random);
     for (ParallelRun& run : made.runs) {
@@ -205,7 +209,7 @@ TEST_CASE("Constants stay at 0 where the runs would rather have them negative") 
     CHECK(fit.on(0).fixed_bytes_parallel >= 0);
 }
 
-TEST_CASE("Runs that cannot be are refused with their name") {
+TEST_CASE("Impossible runs are refused with their name") {
     support::Random random(1);
     support::RandomParallelRuns made(1, 1, random);
     ParallelRun run = made.runs[0];
@@ -245,7 +249,7 @@ TEST_SUITE("data") {
         const support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         REQUIRE(data.runs.size() == 12);
         ParallelConstants published;
-        published.fixed_bytes_parallel = 4.76e9 + 3e8;  // what it assumes of these runs
+        published.fixed_bytes_parallel = 4.76e9 + 3e8;  // what the published simulator assumes for these runs
         for (std::size_t i = 0; i < data.runs.size(); ++i) {
             const auto [seconds, bytes] = predict_run(data.runs[i], published);
             CAPTURE(data.runs[i].name);
@@ -271,7 +275,7 @@ TEST_SUITE("data") {
         CHECK(mean_error(left_out.bytes_errors, sure_of_bytes) < 0.011);
         CHECK(mean_error(time, sure_of_time) > 0.075);
         CHECK(mean_error(bytes, sure_of_bytes) > 0.1);
-        // With what contradicts its own file (one run's time, three runs' memory).
+        // Includes the measurements that contradict their own file (one run's time, the memory of three).
         const std::vector<bool> all(12, true);
         CHECK(mean_error(left_out.time_errors, all) < 0.135);
         CHECK(mean_error(left_out.bytes_errors, all) < 0.325);
@@ -279,7 +283,7 @@ TEST_SUITE("data") {
         CHECK(mean_error(bytes, all) > 0.39);
     }
 
-    TEST_CASE("refined_constants are what the fit to all measured runs finds") {
+    TEST_CASE("refined_constants equal the fit to all measured runs") {
         const support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         const ParallelFit fit = fit_parallel_constants(data.runs);
         const ParallelConstants kept = refined_constants();
@@ -293,7 +297,7 @@ TEST_SUITE("data") {
         CHECK(consumer_gpu_fixed_bytes == same(fit.on(1).fixed_bytes_parallel));
     }
 
-    TEST_CASE("The run that is said to be GPT-Neo's on four nodes has the memory of OPT-350 in its plan") {
+    TEST_CASE("The run labelled GPT-Neo on four nodes has the memory of OPT-350 in its plan") {
         support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         const auto run = std::find_if(data.runs.begin(), data.runs.end(), [](const ParallelRun& one) {
             return one.name.find("GPT-NEO/N4/") != std::string::npos;

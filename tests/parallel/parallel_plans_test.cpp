@@ -1,5 +1,5 @@
-// Large models among ordinary jobs: what is allotted is the best of all configurations with their best plans,
-// what is proven holds, and who runs goes on with its plan.
+// Plans large models among ordinary jobs. The allotment is the best over all configurations with their best
+// plans, what is called proven is true, and a running job goes on with its plan.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ using support::Random;
 
 namespace {
 
-/// Value by goodput: concave, with a step, or with a part where more is worth nothing more.
+/// Values goodput by a concave function, by one with a step, or by one that is flat over a stretch.
 struct ValueOfGoodput {
     int kind = 0;
     double value(const Round&, const Job&, const Option& option) const {
@@ -39,7 +39,7 @@ struct ValueOfGoodput {
     }
 };
 
-/// Ordinary jobs: declared rates, less for every further node.
+/// Rates of ordinary jobs as declared, reduced for every node after the first.
 struct DeclaredRates {
     void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
         for (Option& option : options) {
@@ -56,11 +56,12 @@ struct DeclaredRates {
     }
 };
 
-/// Lists every configuration of one part a pool.
+/// Lists every configuration that has one part per pool.
 template <class Finder>
 struct ListEverything {
     LargeModels<Finder> large;
-    std::size_t most_pools = std::numeric_limits<std::size_t>::max();  // beside what ParallelPlans lists
+    std::size_t most_pools = std::numeric_limits<std::size_t>::max();  // not for ParallelPlans
+                                                                       // ParallelPlans' list
     ListedShapes inner{};
 
     void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
@@ -127,7 +128,7 @@ void check_planned_rounds(Random& random, P policy, int rounds) {
     for (int n = 0; n < rounds; ++n) {
         CAPTURE(n);
         PlannedRound round(random);
-        // All configurations, or those of one pool each.
+        // Either all configurations, or only those of a single pool.
         const std::size_t most_pools = random.chance(0.5) ? 8 : 1;
         CAPTURE(most_pools);
         const double best = best_of_all(round, policy, most_pools);
@@ -142,14 +143,14 @@ void check_planned_rounds(Random& random, P policy, int rounds) {
         CHECK(plan.objective == doctest::Approx(best).epsilon(1e-6));
         CHECK(plan.bound == doctest::Approx(best).epsilon(1e-6));
 
-        // With little effort the bound still holds.
+        // The bound holds for a search with little effort, too.
         auto quick =
             scheduler_of(policy, {.gap = 1e-2}, book_of(round, PlanSearcher{.gap = 0.05}),
                          {.halvings = 0, .most_pools = most_pools, .most_curves = 1, .most_single = 0});
         const Plan& fast = quick.plan(round.now);
         CHECK(fast.faults.empty());
         CHECK(fast.bound >= best * (1 - 1e-9));
-        // Our policy compares with the best that is listed.
+        // The goodput policy's values depend on the best listed option, so they cannot be compared here.
         if (!RoundPolicy<P>) CHECK(fast.objective <= best * (1 + 1e-6));
     }
 }
@@ -169,7 +170,7 @@ TEST_CASE("under our own policy, too") {
     check_planned_rounds(random, GoodputPolicy{}, 20);
 }
 
-TEST_CASE("who runs is offered what it holds, with the same plan, and goes on without a restart") {
+TEST_CASE("a running job is offered what it holds, with the same plan, and goes on without a restart") {
     Random random(13);
     int ran = 0;
     for (int n = 0; n < 20; ++n) {
@@ -206,7 +207,7 @@ TEST_CASE("who runs is offered what it holds, with the same plan, and goes on wi
     CHECK(ran > 5);
 }
 
-TEST_CASE("what is placed holds the plan: groups within nodes, a stage on as few nodes as possible") {
+TEST_CASE("a placement fits the plan: groups within nodes, a stage on as few nodes as possible") {
     Random random(14);
     int placed = 0;
     for (int n = 0; n < 30; ++n) {
@@ -251,12 +252,12 @@ TEST_CASE("what is placed holds the plan: groups within nodes, a stage on as few
     CHECK(placed > 20);
 }
 
-TEST_CASE("a plan is laid out on as few nodes a stage as any layout needs") {
+TEST_CASE("a plan is laid out on as few nodes per stage as any layout needs") {
     Random random(15);
     const auto home = [](std::size_t type) { return std::optional<PlanHome>({0, type}); };
     for (int n = 0; n < 300; ++n) {
         CAPTURE(n);
-        // Nodes of 4 GPUs, stages of one degree each.
+        // Nodes have 4 GPUs, and all replicas of a stage have the same degree.
         Cluster cluster{{"a"}, {}};
         Placement placement;
         const auto nodes = static_cast<std::size_t>(random.integer(1, 3));
@@ -275,7 +276,7 @@ TEST_CASE("a plan is laid out on as few nodes a stage as any layout needs") {
             plan.stages.push_back({s, s, {{0, degree, 0, replicas}}});
         }
         if (plan.stages.empty()) continue;
-        // All assignments of replicas to nodes.
+        // Try all assignments of replicas to nodes.
         int fewest = std::numeric_limits<int>::max();
         std::vector<int> free;
         for (const NodeShare& share : placement) free.push_back(share.gpus);
@@ -309,7 +310,7 @@ TEST_CASE("a plan is laid out on as few nodes a stage as any layout needs") {
     }
 }
 
-TEST_CASE("where nothing fits, the verdict says what the planner says") {
+TEST_CASE("if nothing fits, the verdict repeats the planner's reason") {
     Random random(16);
     PlannedRound round(random);
     std::vector<double> slowness(round.now.cluster.gpu_types.size(), 1);
@@ -323,7 +324,7 @@ TEST_CASE("where nothing fits, the verdict says what the planner says") {
     CHECK(plan.faults.empty());
 }
 
-TEST_CASE("a policy that does not go by goodput alone is named as a fault, and the plan is made") {
+TEST_CASE("a policy that does not depend on goodput alone is named as a fault, and the plan is made") {
     struct ByGpus {
         double value(const Round&, const Job&, const Option& option) const {
             return option.goodput / std::sqrt(option.configuration.gpus());
@@ -360,8 +361,8 @@ TEST_CASE("limits, Sia's policy and jobs of a fixed size keep what they promise"
     }
 }
 
-TEST_CASE("Sia's hybrid-parallel jobs are large models of as many layers as stages") {
-    // Equal stages that fill a GPU each, and links that cost nothing.
+TEST_CASE("Sia's hybrid-parallel jobs are large models with one layer per stage") {
+    // The stages are equal, each fills a GPU, and links cost nothing.
     constexpr int stages = 4, microbatch = 2, batch = 96;
     constexpr std::array alpha{0.01, 0.03}, beta{0.004, 0.01};
     Snapshot now{.time_seconds = 100};
@@ -393,7 +394,7 @@ TEST_CASE("Sia's hybrid-parallel jobs are large models of as many layers as stag
     LargeModels large(description, now.cluster.gpu_types);
     large.add("gpt", {model, batch});
     ParallelPlans(large).predict(job, job.gradient, planned, [](std::span<Option>) {});
-    REQUIRE(published.size() == 7);  // 4, 8, 16, 24 A100 and 4, 8, 12 V100
+    REQUIRE(published.size() == 7);  // 4, 8, 16 and 24 A100; 4, 8 and 12 V100
     for (std::size_t k = 0; k < published.size(); ++k) {
         const Configuration& configuration = published[k].configuration;
         CAPTURE(configuration.gpus());

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_RANDOM_HPP
 #define GOODPUT_TESTS_PARALLEL_PARALLEL_RANDOM_HPP
 
-// Small random models, clusters, plans and questions of every shape: even layers and one that outweighs all,
-// profiles with gaps, memory that nothing fits into, links that are missing or that no message gets over.
-// They draw from whatever has unit(), between(), integer() and chance(), as support::Random.
+// Draws small models, clusters, plans and questions of every shape: even layers and one that outweighs all
+// others, profiles with gaps, memory too small for anything, links that are missing or pass no message. A
+// source needs unit(), between(), integer() and chance(), as support::Random has them.
 
 #include <algorithm>
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace support {
 
-/// What random cases are like.
+/// The ranges that random cases are drawn from.
 struct ParallelShape {
     int least_layers = 1, most_layers = 5;
     int most_types = 3, least_zones = 1, most_zones = 2;
     int most_gpus = 7;
     int most_degree = 2;            ///< a power of two
-    double missing_profiles = 0.1;  ///< that part of them
+    double missing_profiles = 0.1;  ///< the share of profiles that are missing
     double missing_links = 0.03;
-    bool wild_links = true;  ///< bandwidth may fall with the message, and below 0
+    bool wild_links = true;  ///< bandwidth may fall as messages grow, and may be negative
 };
 
 template <class Source>
@@ -35,7 +35,7 @@ double random_scale(Source& random, double low, double high) {
     return low * std::pow(high / low, random.unit());
 }
 
-/// Numbers by layer: all alike, each its own, or one that outweighs all.
+/// One number per layer: all alike, each different, or one that outweighs all others.
 template <class Source>
 std::vector<double> random_weights(Source& random, std::size_t layers) {
     std::vector<double> weights(layers, 1);
@@ -60,7 +60,7 @@ goodput::LayeredModel random_layered_model(Source& random, const ParallelShape& 
                work = random_weights(random, model.layers);
     const double size = random_scale(random, 1e6, 5e8), message = random_scale(random, 1e4, 1e7),
                  activation = random_scale(random, 1e6, 5e8), second = random_scale(random, 1e-3, 0.3);
-    // What a layer hands on may be cut up among the group, such as the scores of all words by the last one.
+    // The group may split up what a layer hands on, as with the last layer's scores of all words.
     const bool cut_up = random.chance(0.3);
     for (int degree = 1; degree <= shape.most_degree; degree *= 2) {
         if (degree > 1 && random.chance(0.05)) continue;
@@ -175,7 +175,7 @@ ParallelCase random_parallel_case(Source& random, const ParallelShape& shape = {
     return asked;
 }
 
-/// Any plan of that many stages at most; mostly one without a fault, if there are the GPUs.
+/// Draws a plan with at most `most_replicas` replicas per stage. Most have no fault if there are enough GPUs.
 template <class Source>
 goodput::ParallelPlan random_parallel_plan(Source& random, const ParallelCase& asked, int most_replicas) {
     goodput::ParallelPlan plan{random.integer(1, 2), asked.global_batch, {}};
@@ -205,7 +205,7 @@ goodput::ParallelPlan random_parallel_plan(Source& random, const ParallelCase& a
     return plan;
 }
 
-/// What a plan is worth to a question, and how large the numbers are that it is the sum of.
+/// The value of a plan to a question, and the size of the largest terms of the sum behind it.
 struct PlanWorth {
     double value = 0, size = 0;
 };
@@ -219,7 +219,7 @@ inline PlanWorth worth_of(const goodput::PlanQuestion& question, const KnownPlan
     return {reward - price, reward + price};
 }
 
-/// A question whose limits some of the plans keep, as a rule.
+/// Draws a question. As a rule, some of the plans keep its limits.
 template <class Source>
 goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& asked,
                                            const std::vector<KnownPlan>& plans) {
@@ -255,7 +255,7 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
     return question;
 }
 
-/// The same case with types and zones in another order: where each of them goes.
+/// Returns the same case with types and zones in another order: type_to and zone_to give the new indices.
 inline ParallelCase renumbered(const ParallelCase& asked, const std::vector<std::size_t>& type_to,
                                const std::vector<std::size_t>& zone_to) {
     ParallelCase other = asked;
@@ -287,8 +287,8 @@ inline std::vector<std::size_t> reversed_order(std::size_t count) {
     return to;
 }
 
-/// A plan that differs a little: a layer or a replica that goes elsewhere, a stage or a replica more or less,
-/// another micro-batch. It may have any fault.
+/// Draws a plan that differs a little: a layer or a replica goes elsewhere, a stage or a replica is added
+/// or removed, or the micro-batch changes. The plan may have any fault.
 template <class Source>
 goodput::ParallelPlan random_neighbour(Source& random, const ParallelCase& asked,
                                        const goodput::ParallelPlan& plan) {

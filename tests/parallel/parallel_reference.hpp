@@ -1,8 +1,9 @@
 #ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_REFERENCE_HPP
 #define GOODPUT_TESTS_PARALLEL_PARALLEL_REFERENCE_HPP
 
-// Time, memory and cost of a parallelism plan, replica by replica as Sailor's simulator is described, and all
-// plans of a small case, one by one. It shares no formula with the library: whoever doubts a number compares.
+// A second implementation of time, memory and cost of a parallelism plan, replica by replica as the paper on
+// Sailor describes its simulator, and a list of all plans of a small case. It shares no formula with the
+// library.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@
 
 namespace support {
 
-/// A model, where it may run, and what holds for all plans of it.
+/// A model, the cluster where it may run, and what holds for all of its plans.
 struct ParallelCase {
     goodput::LayeredModel model{};
     goodput::ParallelCluster cluster{};
@@ -36,20 +37,20 @@ struct ReferenceReplica {
     friend bool operator==(const ReferenceReplica&, const ReferenceReplica&) = default;
 };
 
-/// A stage with its replicas one by one.
+/// A stage with its replicas listed one by one.
 struct ReferenceStage {
     std::size_t first = 0, last = 0;
     std::vector<ReferenceReplica> replicas{};
 };
 
-/// What the reference says of a plan.
+/// The reference's numbers for a plan.
 struct ReferenceScore {
-    double seconds = 0;  ///< infinite where something was not measured or cannot be sent
+    double seconds = 0;  ///< infinite if a replica has no profile or a message cannot be sent
     double compute_usd = 0, traffic_usd = 0;
     bool fits = true;
-    std::vector<double> bytes{};  ///< of the fullest GPU, by stage
-    /// Rounding cannot turn the verdict: it takes some time, no bandwidth is a small difference of large
-    /// numbers, and no memory is full to the last byte.
+    std::vector<double> bytes{};  ///< bytes on the fullest GPU of each stage
+    /// Whether rounding cannot change the verdict: the plan takes some time, no bandwidth is a small
+    /// difference of large numbers, and no memory is full to the last byte.
     bool clear = true;
     [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
 };
@@ -69,8 +70,8 @@ public:
         double update = 0, synchronising = 0, dollars_an_hour = 0, dollars_sent = 0;
         for (std::size_t s = 0; s < count; ++s) {
             const ReferenceStage& stage = stages[s];
-            // One forward, one backward: as many are begun before the first comes back as there are stages
-            // from here on. The published code has no regard for how many there are.
+            // One forward, one backward: before the first micro-batch returns, as many start as there are
+            // stages from here on. The published code does so even if there are fewer micro-batches.
             double in_flight = static_cast<double>(count - s);
             if (!constants_.whole_pipeline_in_flight && rounds < in_flight) in_flight = rounds;
             computing.push_back(0);
@@ -85,7 +86,7 @@ public:
                 if (std::abs(bytes - limit) <= 1e-9 * limit) result_.clear = false;
                 dollars_an_hour += replica.degree * cluster_.types[replica.type].usd_per_hour;
             }
-            // What it sends in either direction.
+            // What the stage sends in either direction.
             double activations = 0, gradients = 0;
             for (std::size_t j = 0; j < stage.replicas.size(); ++j) {
                 const ReferenceReplica& me = stage.replicas[j];
@@ -96,8 +97,8 @@ public:
                     activations = std::max(activations, message(me, other, bytes));
                     dollars_sent += rounds * dollars(me, other, bytes);
                 }
-                // Backward the published code takes the time of the stage's own first output, and the dollars
-                // of the output that the stage before had handed on.
+                // For gradients, the published code takes the time of the stage's own first output, but the
+                // dollars of the output of the stage before.
                 if (s > 0) {
                     const auto& others = stages[s - 1].replicas;
                     const ReferenceReplica& other = others[j % others.size()];
@@ -131,7 +132,7 @@ public:
         return std::move(result_);
     }
 
-    /// Bytes on one GPU of a replica; `in_flight` micro-batches are under way.
+    /// Bytes on one GPU of a replica while `in_flight` micro-batches are under way.
     [[nodiscard]] double memory(const ReferenceStage& stage, const ReferenceReplica& replica, int microbatch,
                                 double in_flight) const {
         double parameters = 0, activations = 0;
@@ -145,7 +146,7 @@ public:
                (replica.degree == 1 ? constants_.fixed_bytes : constants_.fixed_bytes_parallel);
     }
 
-    /// Whether anything was measured of such a replica.
+    /// Whether the model has a profile for this replica.
     [[nodiscard]] bool profiled(const ReferenceReplica& replica, int microbatch) const {
         return replica.type < model_.times.size() && model_.sizes.count(replica.degree) != 0 &&
                model_.times[replica.type].count({microbatch, replica.degree}) != 0;
@@ -173,7 +174,8 @@ private:
         return model_.times[replica.type].at({microbatch, replica.degree})[stage.first].update_seconds;
     }
 
-    /// Seconds of one message over a link from `from` to `to`, so many GPUs side by side at each end.
+    /// Seconds of one message from `from` to `to`; `from_gpus` and `to_gpus` are the GPUs side by side at
+    /// each end.
     double send(const ReferenceReplica& from, int from_gpus, const ReferenceReplica& to, int to_gpus,
                 double bytes) {
         const auto found =
@@ -193,11 +195,11 @@ private:
         return std::min(replica.degree, cluster_.types[replica.type].gpus_per_node);
     }
 
-    /// Bytes of what a layer hands on: those that one GPU alone would, whatever the degree.
+    /// Bytes that a layer hands on: as many as on one GPU, whatever the degree.
     [[nodiscard]] double output_bytes(std::size_t layer, int microbatch) const {
         return model_.sizes.at(1)[layer].output_floats * model_.bytes_per_float * microbatch;
     }
-    /// Seconds of what one replica hands to another of the next or last stage.
+    /// Seconds of a message from one replica to another, of the next stage or of the last one.
     double message(const ReferenceReplica& from, const ReferenceReplica& to, double bytes) {
         return send(from, side_by_side(from), to, side_by_side(to), bytes) * constants_.send_factor +
                constants_.message_seconds + bytes * constants_.message_seconds_per_byte;
@@ -214,8 +216,8 @@ private:
         return parameters * model_.bytes_per_float;
     }
 
-    /// The slowest of all neighbours' ring all-reduces, bucket after bucket: each of them of as large a part
-    /// as the narrowest replica of the stage has.
+    /// Seconds of the slowest ring all-reduce between neighbours, bucket by bucket. All of them reduce the
+    /// part of the gradients that the narrowest replica of the stage holds.
     double synchronise(const ReferenceStage& stage) {
         const auto workers = static_cast<double>(stage.replicas.size());
         int shards = constants_.most_shards;
@@ -284,8 +286,8 @@ inline ReferenceScore reference_score(const ParallelCase& asked, const goodput::
     return ParallelReference(asked).score(reference_stages(plan), plan.microbatch, plan.global_batch);
 }
 
-/// Whether a plan has all layers once and in order, as many replicas in every stage, groups within nodes that
-/// were profiled, and GPUs that there are.
+/// Whether a plan covers all layers once and in order, has equally many replicas in every stage, keeps
+/// groups within nodes and to profiled degrees, and needs no more GPUs than there are.
 inline bool reference_valid(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
     const std::vector<ReferenceStage> stages = reference_stages(plan);
     const ParallelReference reference(asked);
@@ -311,13 +313,13 @@ inline bool reference_valid(const ParallelCase& asked, const goodput::ParallelPl
 
 /// A plan that can be run: it fits, and everything can be sent.
 struct KnownPlan {
-    std::size_t number = 0;  ///< plans looked at before
+    std::size_t number = 0;  ///< number of plans that were looked at before this one
     double seconds = 0, usd = 0;
-    std::vector<int> gpus{};  ///< by type
-    bool mixed = false;       ///< replicas of one stage are of several types or degrees
+    std::vector<int> gpus{};  ///< GPUs of each type
+    bool mixed = false;       ///< whether a stage has replicas of several types or degrees
 };
 
-/// What a plan with that score is known by.
+/// Returns the summary of a plan with this score.
 inline KnownPlan known_as(std::size_t number, const ReferenceScore& score,
                           const std::vector<ReferenceStage>& stages, std::size_t types) {
     KnownPlan known{number, score.seconds, score.usd(), std::vector<int>(types, 0), false};
@@ -330,7 +332,7 @@ inline KnownPlan known_as(std::size_t number, const ReferenceScore& score,
     return known;
 }
 
-/// A plan with its numbers; nothing where it has a fault, does not fit or cannot be sent.
+/// Returns the plan's summary; nothing if the plan has a fault, does not fit, or cannot send its messages.
 inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
     if (!reference_valid(asked, plan)) return std::nullopt;
     const ReferenceScore score = reference_score(asked, plan);
@@ -341,8 +343,8 @@ inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const good
 /// All plans of a small case.
 class AllParallelPlans {
 public:
-    /// Ends without an answer where more than `most` plans would have to be looked at; of plans with more
-    /// than `most_replicas` there are none.
+    /// Gives up without an answer if it would have to look at more than `most` plans. Leaves out plans with
+    /// more than `most_replicas` replicas.
     AllParallelPlans(const ParallelCase& asked, std::size_t most, int most_replicas = 1 << 20)
         : asked_(asked), reference_(asked), left_(asked.cluster.gpus), most_(most) {
         std::set<int> microbatches;
@@ -363,12 +365,12 @@ public:
     }
 
     [[nodiscard]] bool complete() const { return looked_at_ <= most_; }
-    /// No verdict hangs on rounding.
+    /// Whether no verdict depends on rounding.
     [[nodiscard]] bool clear() const { return clear_; }
     [[nodiscard]] const std::vector<KnownPlan>& plans() const { return plans_; }
     [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
 
-    /// The first plan that was not looked at, as there were more than `most`.
+    /// The first plan that was not looked at because there were more than `most`.
     [[nodiscard]] const goodput::ParallelPlan& next() const { return next_; }
 
 private:
@@ -384,7 +386,7 @@ private:
                         kinds_.push_back({type, degree, zone});
     }
 
-    /// Stages that end after the layers whose bit is set, and after the last one.
+    /// Makes the stages: one ends after each layer whose bit is set, and one after the last layer.
     void cut(unsigned cuts) {
         stages_.clear();
         std::size_t first = 0;
@@ -433,7 +435,7 @@ private:
     goodput::ParallelPlan next_;
 };
 
-/// The plan of a number.
+/// Returns the plan with that number.
 inline goodput::ParallelPlan parallel_plan_of(const ParallelCase& asked, const KnownPlan& known) {
     return AllParallelPlans(asked, known.number).next();
 }

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_PARALLEL_SAILOR_DATA_HPP
 #define GOODPUT_TESTS_PARALLEL_SAILOR_DATA_HPP
 
-// Reads what Sailor published: profiles by layer, sizes, bandwidths and runs that were measured. Anything
-// missing or unreadable is an exception.
+// Reads the data that Sailor's authors published: profiles by layer, sizes, bandwidths and measured runs.
+// Throws an exception if anything is missing or unreadable.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,14 +28,14 @@ inline nlohmann::json read_json(const std::string& path) {
     return nlohmann::json::parse(file);
 }
 
-/// GPU types as LayeredModel::times and ParallelCluster::types number them.
+/// GPU types in the order of LayeredModel::times and ParallelCluster::types.
 inline const std::vector<std::string>& sailor_types() {
     static const std::vector<std::string> types{"A100-40",  "A100-80",  "V100-16",  "GH-96",
                                                 "RTX-2080", "RTX-3090", "Titan-RTX"};
     return types;
 }
 
-/// All models with their profiles, by name. `folder`: the one that holds profiles/.
+/// Returns all models with their profiles, by name. `folder` is the one that holds profiles/.
 inline std::map<std::string, goodput::LayeredModel> read_sailor_models(const std::string& folder) {
     const nlohmann::json sizes = read_json(folder + "/profiles/llm_info.json"),
                          profiles = read_json(folder + "/profiles/profiles_tmp.json");
@@ -69,7 +69,7 @@ inline std::map<std::string, goodput::LayeredModel> read_sailor_models(const std
     return models;
 }
 
-/// The zone of the measured runs with as many GPUs as any of them takes.
+/// Returns the zone of the measured runs, with as many GPUs as the largest run takes.
 inline goodput::ParallelCluster read_sailor_cluster(const std::string& folder) {
     const std::string zone = "us-central1-a";
     const std::map<std::string, std::pair<int, double>> nodes{
@@ -103,12 +103,13 @@ inline goodput::ParallelCluster read_sailor_cluster(const std::string& folder) {
     return cluster;
 }
 
-/// Measured runs with what they refer to; platform 0: the nodes of GH200, 1: those of consumer GPUs.
+/// Measured runs and what they refer to. Platform 0 is the nodes with GH200, platform 1 those with consumer
+/// GPUs.
 struct SailorRuns {
     std::map<std::string, goodput::LayeredModel> models{};
     std::unique_ptr<goodput::ParallelCluster> cluster{};
     std::vector<goodput::ParallelRun> runs{};
-    std::vector<double> published_seconds{}, published_bytes{};  ///< what its authors' simulator estimates
+    std::vector<double> published_seconds{}, published_bytes{};  ///< estimates of the authors' simulator
 };
 
 inline SailorRuns read_sailor_runs(const std::string& folder) {
@@ -144,7 +145,7 @@ inline SailorRuns read_sailor_runs(const std::string& folder) {
     return all;
 }
 
-/// What is odd about a measured run without any model of ours, or nothing.
+/// What looks wrong about a measured run, judged without any model of ours.
 struct SailorDoubt {
     bool seconds = false, bytes = false;
     std::string why{};
@@ -160,12 +161,12 @@ inline SailorDoubt sailor_doubt(const std::string& name) {
     return {};
 }
 
-/// Errors of runs that were left out of the fit: predicted / measured - 1.
+/// Errors of runs left out of the fit, as predicted / measured - 1.
 struct LeftOut {
     std::vector<double> time_errors{}, bytes_errors{};
 };
 
-/// Leaves runs out one by one, with all those that are `alike`.
+/// Leaves each run out of the fit in turn, together with all runs that are `alike`.
 template <class Alike>
 LeftOut leave_out(const std::vector<goodput::ParallelRun>& runs, Alike alike,
                   const goodput::ParallelFitOptions& options = {}) {
@@ -175,7 +176,7 @@ LeftOut leave_out(const std::vector<goodput::ParallelRun>& runs, Alike alike,
         for (const goodput::ParallelRun& other : runs)
             if (&other != &run && !alike(run, other)) others.push_back(other);
         const goodput::ParallelFit fit = goodput::fit_parallel_constants(others, options);
-        // The software of a platform without other runs is what is believed beforehand.
+        // A platform without other runs gets the software constants of the prior.
         const std::size_t platform = std::min(run.platform, fit.constants.size() - 1);
         const bool known = std::any_of(others.begin(), others.end(), [&](const goodput::ParallelRun& other) {
             return other.platform == run.platform;
@@ -194,7 +195,7 @@ inline LeftOut leave_one_out(const std::vector<goodput::ParallelRun>& runs,
     return leave_out(
         runs, [](const goodput::ParallelRun&, const goodput::ParallelRun&) { return false; }, options);
 }
-/// All runs of the same model at once.
+/// Leaves out all runs of one model at a time.
 inline LeftOut leave_one_model_out(const std::vector<goodput::ParallelRun>& runs,
                                    const goodput::ParallelFitOptions& options = {}) {
     return leave_out(

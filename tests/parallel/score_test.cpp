@@ -1,5 +1,5 @@
-// Time, memory and cost of parallelism plans: what a second implementation says, replica by replica, and
-// cases that are worked out by hand.
+// Compares time, memory and cost of parallelism plans with a second implementation, replica by replica, and
+// with cases worked out by hand.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ using support::Random;
 
 namespace {
 
-/// Layers that are alike, one type with four GPUs a node, and a link of 1 GB/s wherever one is needed.
+/// Equal layers, one type with four GPUs per node, and links of 1 GB/s wherever a link is needed.
 ParallelCase even_case(std::size_t layers) {
     ParallelCase asked;
     asked.model.layers = layers;
@@ -37,7 +37,7 @@ ParallelCase even_case(std::size_t layers) {
     return asked;
 }
 
-/// One layer a stage.
+/// Returns a plan with one layer per stage.
 ParallelPlan chain(const ParallelCase& asked, int replicas) {
     ParallelPlan plan{1, asked.global_batch, {}};
     for (std::size_t l = 0; l < asked.model.layers; ++l) plan.stages.push_back({l, l, {{0, 1, 0, replicas}}});
@@ -97,7 +97,7 @@ TEST_CASE("seconds, dollars and bytes of any plan are those of the second implem
             REQUIRE(std::abs(score.traffic_usd - expected.traffic_usd) <= 1e-9 * expected.traffic_usd);
         }
     }
-    // The draw is worth something only if all kinds are in it.
+    // Random cases prove something only if all kinds occur among them.
     CHECK(finite > 4000);
     CHECK(refused > 500);
     CHECK(infinite > 500);
@@ -140,11 +140,11 @@ TEST_CASE("gradients are reduced bucket by bucket, in as many shards as the narr
     CHECK(score_of(asked, plan).stages[0].reduce_seconds == doctest::Approx(whole / 2));
     plan.stages[0].replicas = {{0, 2, 0, 3}, {0, 1, 0, 1}};
     CHECK(score_of(asked, plan).stages[0].reduce_seconds == doctest::Approx(whole));
-    // A bandwidth that grows with the message makes buckets matter: 1 GB/s at 125 MB, less for the rest.
+    // If bandwidth grows with the message, buckets matter: 1 GB/s at 125 MB, less for the rest.
     asked.cluster.links[{{0, 0, 1}, {0, 0, 1}}] = {0, 0.5, 1 - 0.5 * std::log2(125)};
     CHECK(score_of(asked, chain(asked, 4)).stages[0].reduce_seconds ==
           doctest::Approx(2 * 2 * 3 * 0.125 + 2 * 3 * 0.05 / (1 + 0.5 * std::log2(50.0 / 125))));
-    // Exactly one bucket is one, whichever way it is counted.
+    // A message of exactly one bucket counts as one bucket, whichever way buckets are counted.
     asked.model.sizes[1][0].parameters = 125e6;
     CHECK(score_of(asked, chain(asked, 4)).stages[0].reduce_seconds == doctest::Approx(2 * 3 * 0.125));
     CHECK(score_of(asked, chain(asked, 1)).stages[0].reduce_seconds == 0);
@@ -165,7 +165,7 @@ TEST_CASE("memory: earlier stages hold more micro-batches, and a byte too much d
     CHECK(score_of(asked, plan).stages[1].fits);
 }
 
-TEST_CASE("memory: no more micro-batches are under way than there are, but in the published formula") {
+TEST_CASE("memory: no more micro-batches are under way than exist, except in the published formula") {
     ParallelCase asked = even_case(6);
     for (const int batch : {1, 2, 4, 6, 7, 12, 64})
         for (const int replicas : {1, 2}) {
@@ -188,14 +188,14 @@ TEST_CASE("memory: no more micro-batches are under way than there are, but in th
     CHECK_FALSE(refined_constants().whole_pipeline_in_flight);
 }
 
-TEST_CASE("messages are of what one GPU would hand on, however wide the group is") {
+TEST_CASE("messages have the size that one GPU would hand on, however wide the group is") {
     ParallelCase asked = even_case(3);
     asked.model.sizes[1][2].output_floats = 2500e6;  // the last layer hands on ten times as much,
     asked.model.sizes[2][2].output_floats = 1250e6;  // half of it on each of two GPUs
     ParallelPlan plan{1, asked.global_batch, {{0, 1, {{0, 2, 0, 1}}}, {2, 2, {{0, 2, 0, 1}}}}};
     const PlanScore score = score_of(asked, plan);
     CHECK(score.stages[0].send_seconds == doctest::Approx(1));
-    // Published: the time of gradients is that of the stage's own first layer, twice in the last stage.
+    // Published formula: gradients take the time of the stage's own first layer, twice in the last stage.
     CHECK(score.stages[1].send_seconds == doctest::Approx(2 * 10));
     asked.model.sizes[2][0].output_floats = asked.model.sizes[2][1].output_floats = 1;
     CHECK(score_of(asked, plan).iteration_seconds == score.iteration_seconds);
@@ -228,7 +228,7 @@ TEST_CASE("all neighbours reduce as large a part as the narrowest replica of the
     link(0, 0, 1);
     link(0, 1, 1);
     link(1, 1, 0.125);
-    // The slow neighbours are two replicas of two GPUs each, and a replica far from them has one.
+    // The slow neighbours are two replicas of two GPUs each. A replica far from them has one GPU.
     ParallelPlan plan{1, 8, {{0, 0, {{0, 1, 0, 1}, {0, 2, 0, 1}, {0, 2, 1, 2}}}}};
     CHECK(score_of(asked, plan).stages[0].reduce_seconds == doctest::Approx(2 * 3 * 0.1 / 0.125));
     plan.stages[0].replicas[0].tensor_parallel = 2;
@@ -247,11 +247,11 @@ TEST_CASE("bytes between zones cost, forward, backward and around the ring") {
     CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(8 * (0.5 + 0.25)));
     plan = chain(asked, 2);
     for (PlanStage& stage : plan.stages) stage.replicas = {{0, 1, 0, 1}, {0, 1, 1, 1}};
-    // Replicas of a zone hand on within it; each of two stages reduces 4 MB both ways.
+    // Replicas hand on within their own zone. Each of the two stages reduces 4 MB both ways.
     CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(2 * (0.5 + 0.25) * 0.004));
 }
 
-TEST_CASE("what was not measured and what cannot be sent takes for ever") {
+TEST_CASE("a plan without measurements, or with a message that cannot be sent, takes for ever") {
     ParallelCase asked = even_case(2);
     const ParallelPlan plan = chain(asked, 2);
     REQUIRE(std::isfinite(score_of(asked, plan).iteration_seconds));
@@ -299,7 +299,7 @@ TEST_CASE("a fault is named: layers, replicas, nodes, profiles, GPUs") {
           }).empty());
 }
 
-TEST_CASE("indices that are none and counts below 1 are bad input") {
+TEST_CASE("invalid indices and counts below 1 are bad input") {
     const ParallelCase asked = even_case(2);
     const auto check_refused = [&](const std::function<void(ParallelPlan&)>& change) {
         ParallelPlan plan = chain(asked, 2);

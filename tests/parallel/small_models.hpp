@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_PARALLEL_SMALL_MODELS_HPP
 #define GOODPUT_TESTS_PARALLEL_SMALL_MODELS_HPP
 
-// Small large models on small clusters, whose plans can be counted: for tests of rounds with parallelism
-// plans.
+// Small versions of large models on small clusters, with few enough plans to list: for tests of rounds with
+// parallelism plans.
 
 #include <cstddef>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace support {
 
-/// Layers alike, profiled on every type at micro-batches 1 and 2 and the degrees that its nodes hold.
-/// `slowness` by type.
+/// Returns equal layers, profiled on every type at micro-batches 1 and 2 and at the degrees that its nodes
+/// hold. `slowness`: factor on the times of each type.
 inline goodput::LayeredModel small_model(std::size_t layers, double gib_a_layer,
                                          const std::vector<double>& slowness, int most_degree = 2) {
     goodput::LayeredModel model{.name = "model", .layers = layers};
@@ -33,7 +33,7 @@ inline goodput::LayeredModel small_model(std::size_t layers, double gib_a_layer,
     return model;
 }
 
-/// Types of `memory_gib` each, in one zone, with links between all.
+/// Returns types with `memory_gib` each, in one zone, with links between all of them.
 inline goodput::ParallelCluster small_description(const std::vector<std::string>& names,
                                                   const std::vector<int>& gpus_per_node, double memory_gib) {
     goodput::ParallelCluster cluster;
@@ -50,11 +50,11 @@ inline goodput::ParallelCluster small_description(const std::vector<std::string>
     return cluster;
 }
 
-/// Two or three types, of small nodes; one or two large models and some ordinary jobs, of which some run.
+/// Two or three types of small nodes, one or two large models, and ordinary jobs. Some jobs run.
 struct PlannedRound {
     goodput::Snapshot now{.time_seconds = 1000};
     goodput::ParallelCluster description{};
-    std::vector<goodput::LargeModel> models{};  ///< of the first jobs
+    std::vector<goodput::LargeModel> models{};  ///< large models of the first jobs
 
     explicit PlannedRound(Random& random) {
         using namespace goodput;

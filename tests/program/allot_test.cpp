@@ -1,4 +1,4 @@
-// `goodput allot`, driven through pipes.
+// Tests `goodput allot` through pipes.
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ Json random_problem(support::Random& random) {
     return problem;
 }
 
-/// (option, fraction) parts by job, whichever of the two forms the answer has.
+/// Returns (option, fraction) parts by job, whichever of the two forms the answer has.
 std::vector<std::vector<std::pair<std::size_t, double>>> parts_of(const Json& answer) {
     std::vector<std::vector<std::pair<std::size_t, double>>> parts;
     for (const Json& choice : answer["choice"]) {
@@ -59,7 +59,7 @@ std::vector<std::vector<std::pair<std::size_t, double>>> parts_of(const Json& an
     return parts;
 }
 
-/// The answer keeps the problem's constraints and says the truth about itself.
+/// Checks that the answer keeps the problem's constraints, and that what it states about itself is true.
 void check_certificate(const Json& problem, const Json& answer, double gap) {
     const auto parts = parts_of(answer);
     REQUIRE(parts.size() == problem["jobs"].size());
@@ -106,8 +106,8 @@ TEST_CASE("an answer has the fields of the format, in their order") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a search that is cut off says why, and does not call infeasible what is not proven so") {
-    // Jobs that must run and leave next to nothing over where each takes the least that it can.
+TEST_CASE("a search that is cut off says why, and says infeasible only if that is proven") {
+    // Jobs that must run and leave almost nothing over even if each takes the least that it can.
     support::Random random(3);
     Json problem;
     problem["capacity"] = Json::array();
@@ -194,7 +194,7 @@ TEST_CASE("jobs that must run and do not fit together are infeasible, not an err
     }
 }
 
-TEST_CASE("where jobs do not fit together, the conflict names them and what they lack") {
+TEST_CASE("if jobs do not fit together, the conflict names them and what they lack") {
     const std::string line =
         R"({"capacity":[9,4,8],"jobs":[{"options":[{"value":1,"use":[[0,1]]}],"must":true},)"
         R"({"options":[{"value":1,"use":[[1,3]]}],"must":true},{"options":[{"value":1,"use":[[1,3]]}]},)"
@@ -210,7 +210,7 @@ TEST_CASE("where jobs do not fit together, the conflict names them and what they
     }
 }
 
-TEST_CASE("explanations come on demand: by job and by resource, beside an answer that stays as it is") {
+TEST_CASE("explanations come on demand, by job and by resource, and do not change the answer") {
     const std::string line =
         R"({"capacity":[3,5,2],"jobs":[{"options":[{"value":4,"use":[[0,1]]},{"value":7,"use":[[0,2]]}]},)"
         R"({"options":[{"value":3.5,"use":[[0,1]]},{"value":5,"use":[[0,2]]}]},{"options":[]},)"
@@ -250,12 +250,12 @@ TEST_CASE("explanations come on demand: by job and by resource, beside an answer
     CHECK(explanations["resources"][0]["idle"] == 0);
     CHECK(explanations["resources"][0]["worth_of_more"].get<double>() == doctest::Approx(1.5));
     CHECK(explanations["resources"][0]["loss_of_fewer"].get<double>() == doctest::Approx(3));
-    CHECK(explanations["resources"][2]["loss_of_fewer"].is_null());  // a job that must run needs all
+    CHECK(explanations["resources"][2]["loss_of_fewer"].is_null());  // a job that must run needs all of it
     CHECK(plain.finish().status == 0);
     CHECK(explaining.finish().status == 0);
 }
 
-TEST_CASE("a deadline of nothing still gets an allotment that keeps the constraints") {
+TEST_CASE("a deadline of zero still gets an allotment that keeps the constraints") {
     support::Random random(11);
     Program program = allot();
     for (int round = 0; round < 20; ++round) {
@@ -380,7 +380,7 @@ TEST_CASE("--proof writes a certificate for each line") {
     CHECK(allot({"--proof", folder.path("no/such/folder")}).finish().status != 0);
 }
 
-TEST_CASE("options that nobody knows end with status 2 and no output") {
+TEST_CASE("unknown options end with status 2 and no output") {
     for (const std::vector<std::string>& options : {std::vector<std::string>{"allot", "--hot"},
                                                     {"allot", "--explain", "--relax"},
                                                     {"allocate"},

@@ -1,5 +1,5 @@
-// Inputs that went wrong once: what `goodput plan` has to say of them (../shared/data/cases/README.md has
-// each).
+// Inputs that failed once, and what `goodput plan` must answer to them (../shared/data/cases/README.md
+// describes each).
 
 #include <filesystem>
 #include <fstream>
@@ -19,9 +19,9 @@ namespace cli_cases {
 using support::Program;
 using namespace support::rounds;
 
-/// The first `lines` of a case, the last one answered.
-/// The last answer to a case. `free_restarts`: jobs that do not say what a restart costs them pay nothing, as
-/// they did when the case was found.
+/// Returns the last answer to a case, of which only the first `lines` are asked.
+/// `free_restarts`: jobs that do not state what a restart costs pay nothing, as they did when
+/// the case was found.
 Json answer_to(const std::string& name, const std::string& policy = "goodput", int lines = 1 << 10,
                bool free_restarts = false) {
     const std::string path = std::string(GOODPUT_DATA_DIR) + "/cases/" + name;
@@ -61,7 +61,9 @@ void check_kept(const Json& answer, const char* job, double deadline) {
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("promises are kept to jobs that do as told, through restarts and slips, and end in time") {
+    TEST_CASE(
+        "promises to jobs that follow the plan are kept through restarts and slips, and the jobs end in "
+        "time") {
         check_kept(answer_to("kept_and_late"), "j0", 1e9);
         CHECK(answer_to("d6_deadline_within_round")["plan"][1]["nodes"][0][1] == 2);
         check_kept(answer_to("d5_restart_longer_than_rounds"), "w0j2", 1e9);
@@ -73,7 +75,8 @@ TEST_SUITE("data") {
         CHECK(entry(answer_to("d12_name_again"), "x")["promise"] != "broken");
     }
     TEST_CASE(
-        "what cannot be moved again takes nothing that a promise needs, and is not planned with in parts") {
+        "a job that cannot move again takes nothing that a promise needs, and its parts are not planned "
+        "with") {
         const Json newcomer = answer_to("d1_pinned_newcomer", "goodput", 2);
         CHECK(entry(newcomer, "w4j8")["promise"] == "kept");
         CHECK(entry(newcomer, "w4j11")["nodes"].empty());
@@ -81,7 +84,7 @@ TEST_SUITE("data") {
         CHECK(entry(part, "w8j11")["promise"] == "kept");
         CHECK(nodes_of(part, "w8j11").size() == 1);
     }
-    TEST_CASE("more nodes and odd sizes are promised, and what is not counted is said") {
+    TEST_CASE("more nodes and odd sizes are promised, and the answer says what is not counted") {
         for (const char* name : {"more_nodes_less_promise", "more_nodes_less_promise_b"})
             CHECK(entry(answer_to(name), "x")["promise"] == "kept");
         for (const char* name : {"c66_size24_of_8", "c66_size3_of_8", "c66_size6_of_6_never"})
@@ -95,14 +98,14 @@ TEST_SUITE("data") {
         CHECK(entry(answer_to("c62b_refused_then_free", "goodput", 2), "second").value("outcome", "") !=
               "impossible");
     }
-    TEST_CASE("whoever holds GPUs keeps them, on parts of nodes and on nodes of unlike size") {
+    TEST_CASE("jobs keep the GPUs they hold, on parts of nodes and on nodes of different sizes") {
         for (const char* name : {"c76_6plus6_leftover", "c76_8plus4", "c70_held", "c70_gpu_broke"}) {
             const Json answer = answer_to(name);
             for (const Json& job : answer["plan"])
                 CHECK_MESSAGE(job["starts"] == "stays", name << ": " << job.dump());
         }
     }
-    TEST_CASE("fewest nodes, those that stay; nobody is impossible whom others only block for now") {
+    TEST_CASE("jobs get the fewest nodes, those that stay; a job blocked only for now is not impossible") {
         CHECK(nodes_of(answer_to("c69_sixteen"), "w16") == std::set<std::string>{"a0", "a1"});
         CHECK(nodes_of(answer_to("c69_four_norate"), "w4") == std::set<std::string>{"a0"});
         const Json restarting = answer_to("c75_restarting_rack", "goodput", 1);
@@ -121,7 +124,7 @@ TEST_SUITE("data") {
         CHECK(gpus_given(answer_to("pairs_queue_idle", "tiresias")) >= 5);
         CHECK(answer_to("pairs_ring_26", "goodput", 1, true)["objective"].get<double>() > 211.1);
     }
-    TEST_CASE("with racks nobody waits who can be placed beside all others, where a plan is called optimal") {
+    TEST_CASE("with racks, no job that fits next to all others waits if a plan is called optimal") {
         for (const auto& [name, job] :
              {std::pair("racks_optimal_955", "j4"), std::pair("racks_optimal_15279", "j1")}) {
             const Json answer = answer_to(name);

@@ -1,4 +1,4 @@
-// Tables of comma-separated values: quoted or not, as RFC 4180 has them, are the same table.
+// Tables of comma-separated values: quoted cells as in RFC 4180 and unquoted ones make the same table.
 
 #include <fstream>
 #include <stdexcept>
@@ -15,7 +15,7 @@ namespace cli_csv {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// The table that a file with this text is.
+/// Returns the table in a file with this text.
 cli::CsvTable read(const std::string& text) {
     const support::Folder folder;
     const std::string path = folder.path("table.csv");
@@ -53,7 +53,7 @@ TEST_CASE("cells come out as they were written, quoted or not, whatever the line
         text += end;
         Rows expected;
         for (int r = 0; r < rows; ++r) {
-            if (random.chance(0.2)) text += end;  // an empty line is none
+            if (random.chance(0.2)) text += end;  // an empty line is no row
             std::vector<std::string>& row = expected.emplace_back();
             for (int c = 0; c < columns; ++c) {
                 std::string cell;
@@ -77,7 +77,7 @@ TEST_CASE("cells come out as they were written, quoted or not, whatever the line
     }
 }
 
-TEST_CASE("numbers may be quoted, and lines are counted as an editor does") {
+TEST_CASE("numbers may be quoted, and lines are counted as in an editor") {
     const cli::CsvTable table = read("\"name\",\"time\"\r\n\"two\nlines\",\"1.5\"\r\n\"x\",many\r\n");
     CHECK(table.number(0, table.column("time")) == 1.5);
     CHECK_THROWS_WITH((void)table.number(1, table.column("time")),
@@ -106,10 +106,10 @@ TEST_CASE("text in UTF-16 is refused by name, with and without its mark") {
                   std::string::npos);
         }
     CHECK(refusal_of(std::string("name\na\0b\n", 9)).find("line 2: text is UTF-16") != std::string::npos);
-    CHECK(refusal_of("na\xC3\xBCme\n\xFF\xFE\n").empty());  // the mark means that at the beginning only
+    CHECK(refusal_of("na\xC3\xBCme\n\xFF\xFE\n").empty());  // the mark counts only at the beginning
 }
 
-TEST_CASE("another separator than the comma is named") {
+TEST_CASE("a separator other than the comma is named") {
     CHECK(refusal_of("name;time\na;1\n")
               .find("line 1: cells are separated by semicolons, but must be by "
                     "commas") != std::string::npos);
@@ -117,7 +117,7 @@ TEST_CASE("another separator than the comma is named") {
     CHECK(refusal_of("name;nick,time\na,1\n").empty());
 }
 
-TEST_CASE("a column that is there twice is refused when it is asked for, and only then") {
+TEST_CASE("a column that occurs twice is refused only if it is asked for") {
     const cli::CsvTable table = read("name,time,time\na,1,2\n");
     CHECK(table.text(0, table.column("name")) == "a");
     CHECK_THROWS_WITH((void)table.column("time"),

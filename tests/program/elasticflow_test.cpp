@@ -1,5 +1,5 @@
-// `goodput replay --world elasticflow`: what it prints, what it refuses, and what the published simulator
-// says.
+// Tests `goodput replay --world elasticflow`: what it prints, what it refuses, and that it agrees with the
+// published simulator.
 
 #include <fstream>
 #include <map>
@@ -39,7 +39,7 @@ std::map<std::string, Json> answers_of(Options options) {
     return answers;
 }
 
-/// Three jobs, the second of which nobody could end in time; the third has no deadline.
+/// Three jobs. No cluster could end the second one in time, and the third has no deadline.
 struct Files : support::Folder {
     std::string trace = write("trace.json", R"({"job_columns": ["i", "submit", "iterations", "model", "batch",
         "deadline", "best_effort"], "gpu_type": "A100", "cluster": {"nodes": 1, "gpus_per_node": 4}, "slot_s": 60,
@@ -53,7 +53,7 @@ struct Files : support::Folder {
     }
 };
 
-TEST_CASE("who is admitted, and which deadlines are met, are fields of their own") {
+TEST_CASE("separate fields say which jobs are admitted and which deadlines are met") {
     const Files files;
     const auto answers = answers_of(files.options());
     REQUIRE(answers.size() == 4);
@@ -72,7 +72,7 @@ TEST_CASE("who is admitted, and which deadlines are met, are fields of their own
     CHECK(answers.at("edf")["deadlines_met"] == 0);
 }
 
-TEST_CASE("the folder of the speeds will do, and others play where they are named") {
+TEST_CASE("the folder of the speeds suffices, and other policies run if they are named") {
     const Files files;
     const auto answers =
         answers_of({"--workload", files.trace, "--profiles", files.path(), "--policy",
@@ -89,7 +89,7 @@ TEST_CASE("another load moves deadlines with submissions") {
     CHECK(answers.at("ef-accessctrl")["admitted"] == 2);
 }
 
-TEST_CASE("input without sense is refused in a sentence") {
+TEST_CASE("invalid input is refused in a sentence") {
     const Files files;
     const auto refused = [](const Options& options, const std::string& sentence) {
         const Program::End end = replay(options);

@@ -1,4 +1,4 @@
-// The embedded applications are what the library's own fit finds on the published measurements, and the
+// The embedded applications are what the library's own fit finds for the published measurements, and the
 // embedded workload is the same on every machine.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `goodput replay --events`: what happens to a cluster is read from a file.
+// Tests `goodput replay --events`, which reads from a file what happens to a cluster.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ Program::End replay(const std::vector<std::string>& options) {
     return support::replay({"--policy", "sia", "--json"}, options);
 }
 
-/// The answer for a file of events, without what differs from run to run.
+/// Returns the answer for a file of events, without what differs from run to run.
 Json answer_of(const std::string& events, std::vector<std::string> options = {}) {
     const support::Folder folder;
     options.insert(options.end(), {"--events", folder.write("events.csv", events)});
@@ -37,7 +37,7 @@ TEST_CASE("failures cost time, and a file without events changes nothing") {
     Json usual = Json::parse(replay({}).output);
     for (const char* time : {"policy_ms_median", "policy_ms_p99", "policy_s"}) usual.erase(time);
     CHECK(answer_of(header) == usual);
-    // The columns may stand in another order.
+    // The columns may be in another order.
     CHECK(answer_of("subject,event,gpus,gpu_type,time\nT4-0,node_returns,,,100\n") == usual);
 
     std::string failures = header;
@@ -53,7 +53,7 @@ TEST_CASE("failures cost time, and a file without events changes nothing") {
     CHECK(failing["average_jct_h"].get<double>() > 1.05 * usual["average_jct_h"].get<double>());
 }
 
-TEST_CASE("GPUs that come later are used, of a type that there was not, too") {
+TEST_CASE("GPUs that come later are used, even those of a new type") {
     const std::vector<std::string> cluster{"--cluster", "T4:4x4"};
     const double usual = answer_of(header, cluster)["average_jct_h"].get<double>();
     const double more = answer_of(header + "7200,node_added,new-0,A100,8\n7200,node_added,new-1,A100,8\n",

@@ -1,4 +1,4 @@
-// `goodput fit`, driven through pipes.
+// Tests `goodput fit` through pipes.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ double compute_seconds(const RefinedThroughput& model, Shape shape, int batch) {
     return model.compute_seconds(batch) * model.compute_factor(shape);
 }
 
-/// What a job with that model measures, times a factor.
+/// Returns what a job with that model measures, times a factor.
 template <class Model>
 Json sample(const std::string& type, const Model& truth, Shape shape, int batch, double factor = 1) {
     const double step = truth.iteration_seconds(shape, {batch, 0});
@@ -62,11 +62,11 @@ const RefinedThroughput refined{.alpha_c = 0.02,
                                 .network_ring = 1.2,
                                 .gamma = 1.6};
 const std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}, {2, 8}, {3, 12}, {4, 16}};
-/// Enough to tell apart what GPUs of a node and what nodes add.
+/// Enough shapes to separate the cost of further GPUs in a node from that of further nodes.
 const std::vector<Shape> more_shapes{{1, 1}, {1, 2}, {1, 4},  {2, 2}, {2, 4},
                                      {2, 8}, {3, 3}, {3, 12}, {4, 16}};
 
-/// The same job on a GPU that computes and synchronises `factor` times as long.
+/// The same job on a GPU that takes `factor` times as long to compute and synchronise.
 PolluxThroughput slower(PolluxThroughput model, double factor) {
     for (double* time :
          {&model.alpha_c, &model.beta_c, &model.alpha_n, &model.beta_n, &model.alpha_r, &model.beta_r})
@@ -101,7 +101,7 @@ bool holds(const Json& prediction, double seconds) {
     return prediction["low_s"].get<double>() < seconds && seconds < prediction["high_s"].get<double>();
 }
 
-/// How many times the lower end the upper end is, as a logarithm.
+/// The logarithm of the upper end divided by the lower end.
 double width(const Json& prediction) {
     return std::log(prediction["high_s"].get<double>() / prediction["low_s"].get<double>());
 }
@@ -135,7 +135,7 @@ TEST_CASE("exact measurements are predicted to a per cent, accumulation included
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("measurements that follow Pollux's law are met where they are, and covered far from there") {
+TEST_CASE("measurements by Pollux's law are fitted where they are, and covered by intervals far away") {
     Json line = empty_line();
     add_samples(line, "aws", published, shapes);
     for (const Shape shape : shapes) line["predict"].push_back(question("aws", shape, 77));
@@ -153,7 +153,7 @@ TEST_CASE("measurements that follow Pollux's law are met where they are, and cov
     }
 }
 
-TEST_CASE("an answer has the published parameters of every measured type, and what they are made of") {
+TEST_CASE("an answer has the published parameters of every measured type, and their components") {
     Json line = empty_line();
     add_samples(line, "rtx", slower(refined, 2), {{1, 1}});
     add_samples(line, "aws", refined, more_shapes);
@@ -171,7 +171,7 @@ TEST_CASE("an answer has the published parameters of every measured type, and wh
     CHECK(names ==
           std::vector<std::string>{"alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"});
     const auto number = [&](const char* name) { return model[name].get<double>(); };
-    // A straight line meets the power law at two replicas and at eight.
+    // The straight line meets the power law at two and at eight replicas.
     CHECK(number("alpha_r") == doctest::Approx(number("node_seconds")));
     CHECK(number("alpha_r") + 6 * number("beta_r") ==
           doctest::Approx(number("node_seconds") * std::pow(4, number("node_gpus"))));
@@ -192,7 +192,7 @@ TEST_CASE("an answer has the published parameters of every measured type, and wh
     }
 }
 
-TEST_CASE("small batches that wait for the host give the model a least time, a line gives none") {
+TEST_CASE("small batches that wait for the host give the model a least time, a straight line gives none") {
     RefinedThroughput waiting{.alpha_c = 0.004, .beta_c = 2e-4, .launch_seconds = 0.02};
     Json line = empty_line();
     for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
@@ -213,7 +213,7 @@ TEST_CASE("small batches that wait for the host give the model a least time, a l
     CHECK(!ask(program, line)["models"]["aws"].contains("launch_seconds"));
 }
 
-TEST_CASE("a tenth of the measurements three times too long moves no prediction by five per cent") {
+TEST_CASE("if a tenth of the measurements is three times too long, no prediction moves by five per cent") {
     support::Random random(11);
     const std::vector<int> batches{32, 64, 100, 180, 256};
     Program program = fit();
@@ -243,7 +243,7 @@ TEST_CASE("a tenth of the measurements three times too long moves no prediction 
     }
 }
 
-TEST_CASE("nine in ten noisy measurements lie within the range, and the more samples the narrower it is") {
+TEST_CASE("nine in ten noisy measurements lie within the range, which narrows with more samples") {
     support::Random random(5);
     Program program = fit();
     int inside = 0, all = 0;
@@ -306,8 +306,8 @@ TEST_CASE(
             predictions.push_back(answer["predictions"]);
             models.push_back(answer["models"]["dgx"]);
         }
-        // One type says as much as experience with jobs in general, three say three times as much. So a half
-        // and a quarter of the error of synchronising is left.
+        // One type says as much as experience with jobs in general, and three types say three times as
+        // much. So a half and then a quarter of the error of synchronising remains.
         for (const bool network : {false, true}) {
             CAPTURE(network);
             const char* name = network ? "network_seconds" : "node_seconds";
@@ -329,7 +329,7 @@ TEST_CASE(
             CAPTURE(more_shapes[i].nodes);
             CAPTURE(more_shapes[i].gpus);
             CAPTURE(truth.network_seconds);
-            // What jobs have in general does not cover every network; another type's measurements do.
+            // Experience with jobs in general does not cover every network; measurements of another type do.
             for (std::size_t others = 1; others <= factors.size(); ++others)
                 CHECK(holds(predictions[others][i], seconds));
             if (more_shapes[i].gpus < 2) {
@@ -339,17 +339,17 @@ TEST_CASE(
             CAPTURE(error(0));
             CAPTURE(error(1));
             CAPTURE(error(3));
-            // Of the error of the step less is left where synchronising is hidden. More is left where only
-            // the guess takes it for hidden: the first half then shows in no step.
+            // Less of the step's error remains if synchronising is hidden. More remains if only the guess
+            // takes it for hidden: then the first half shows in no step.
             CHECK(error(1) < std::max(0.02, (falsely_hidden ? 0.85 : 0.8) * error(0)));
             CHECK(error(3) < std::max(0.02, (falsely_hidden ? 0.55 : 0.5) * error(0)));
-            // Borrowed, so less sure than one's own measurements.
+            // A borrowed estimate is less certain than the type's own measurements.
             CHECK(width(predictions[1][i]) > 2 * width(predictions[1][i + more_shapes.size()]));
         }
     }
 }
 
-TEST_CASE("a GPU type measured on one and two GPUs borrows what further replicas add") {
+TEST_CASE("a GPU type measured on one and two GPUs borrows the cost of further replicas") {
     Json line = empty_line();
     add_samples(line, "aws", published, shapes);
     const PolluxThroughput slow = slower(published, 3);
@@ -363,8 +363,7 @@ TEST_CASE("a GPU type measured on one and two GPUs borrows what further replicas
     CHECK(holds(prediction, slow.iteration_seconds({1, 8}, {128, 0})));
 }
 
-TEST_CASE(
-    "a GPU type without measurements is thought as fast as the others on average, within a wide range") {
+TEST_CASE("a GPU type without measurements counts as fast as the others on average, with a wide range") {
     for (const double factor : {1.0, 4.0}) {
         Json line = empty_line();
         add_samples(line, "aws", refined, shapes);
@@ -382,7 +381,7 @@ TEST_CASE(
             const auto middle =
                 std::sqrt(aws["iteration_s"].get<double>() * quad["iteration_s"].get<double>());
             CHECK(relative_error(guess, middle) < 0.1);
-            // What is known of either would be no surprise for the third.
+            // Knowledge of two types should make the third no surprise.
             CHECK(holds(guess, aws["iteration_s"].get<double>()));
             CHECK(holds(guess, quad["iteration_s"].get<double>()));
             CHECK(width(guess) > 2 * std::max(width(aws), width(quad)));
@@ -492,7 +491,9 @@ TEST_CASE("no samples and no questions are an empty answer") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("speed by cores and memory is fitted to points that plan takes, and the next share is named") {
+TEST_CASE(
+    "speed by cores and memory is fitted to points that plan accepts, and the next share to measure is "
+    "named") {
     Json line = empty_line();
     line["host"] = {{"samples", Json::array()},
                     {"cores_per_gpu", {1, 2, 4, 8}},
@@ -605,7 +606,7 @@ TEST_CASE("a log of nodes says how often a node is interrupted, as a node of pla
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("gradients at several batches say what an example is worth at any batch") {
+TEST_CASE("gradients at several batches show the worth of an example at any batch") {
     Json line{{"samples", {sample("aws", published, {1, 1}, 64)}},
               {"predict", {question("aws", {1, 4}, 64)}},
               {"initial_batch", 64}};
@@ -655,7 +656,7 @@ TEST_CASE("trainings at several batches give a noise scale that gradient takes, 
     CHECK(ask(program, line)["noise_scale"]["predictions"].empty());
     CHECK(!ask(program, empty_line()).contains("noise_scale"));
 
-    // An efficiency by the noise scale is that by the statistics that have it.
+    // An efficiency by the noise scale equals the one by statistics with that noise scale.
     Json speeds{{"samples", {sample("aws", published, {1, 2}, 64)}},
                 {"predict", {question("aws", {1, 4}, 256)}},
                 {"initial_batch", 128},
@@ -677,7 +678,7 @@ TEST_CASE("trainings at several batches give a noise scale that gradient takes, 
     CHECK(refused("examples", nullptr).find("convergence[0].examples") != std::string::npos);
     CHECK(refused("runs", 0).find("convergence[0].runs") != std::string::npos);
     CHECK(refused("std", -1).find("convergence[0].std") != std::string::npos);
-    // Without a training the initial batch says what is usual.
+    // Without a training, the initial batch says what is usual.
     line["convergence"] = Json::array();
     line["convergence_batches"] = nullptr;
     const auto error_of = [&] { return Json::parse(program.ask(line.dump()))["error"].get<std::string>(); };

@@ -1,5 +1,5 @@
-// What the program says of mistakes: it names what is wrong, where, and what was probably meant, in few
-// words.
+// What the program says about mistakes: in few words it names what is wrong, where, and what was probably
+// meant.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ using namespace support::rounds;
 
 Json two_nodes() { return Json::array({node("aws", 0, 4), node("dgx", 0, 8)}); }
 
-/// A line for `goodput plan` in which one job can be spoilt.
+/// Returns a line for `goodput plan` with one field of a job spoilt.
 Json with_job(const std::string& field, const Json& value) {
     Json one = job("cifar10-3");
     one["batch"]["local"] = {{"aws", {32, 1024}}, {"dgx", {32, 4096}}};
@@ -117,7 +117,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
     Program program = run({"plan", "--strict"});
     for (const Mistake& mistake : mistakes) {
         std::string line = mistake.line;
-        // A name that is long and fine needs another mistake beside it.
+        // A long name is valid, so this line needs another mistake.
         if (mistake.says.front() == "job 'nnn")
             line.replace(line.find("\"submitted_s\":0.0"), 17, "\"submitted_s\":[]");
         const Json answer = Json::parse(program.ask(line));
@@ -157,11 +157,11 @@ TEST_CASE("a document over several lines is one mistake, and the next document i
     CHECK(end.status == 1);
 }
 
-TEST_CASE("fields and GPU types that nobody knows are named once each, with what was probably meant") {
+TEST_CASE("unknown fields and GPU types are named once each, with what was probably meant") {
     Json line = with_job("sample", Json::array());
     line["jobs"][0]["batch"]["locall"] = 1;
     line["jobs"][0]["batch"]["rate"] = {{"L40", 100}, {"dxg", 10}};
-    line["jobs"][0]["gpus_per_replica"] = {{"L40", 2}};  // named already
+    line["jobs"][0]["gpus_per_replica"] = {{"L40", 2}};  // already named
     line["nodes"][0]["racks"] = "r1";
     line["nodes"][1]["racks"] = "r2";
     line["bugdet_h"] = 4;

@@ -1,4 +1,4 @@
-// `goodput parallel`, driven through pipes; the data suite scores every published plan.
+// Tests `goodput parallel` through pipes. The data suite scores every published plan.
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,9 @@ using Json = nlohmann::ordered_json;
 using support::Folder;
 using support::Program;
 
-/// Writes profiles of the model "small", six equal layers: "A100-40" takes 1 ms forward and 2 ms backward a
-/// layer and sample, "V100-16" three times as long; two GPUs take 0.6 of one's time. Both have nodes of 4.
-/// Links of 1 GB/s within and between the zones "east" and "west", and none from or to "moon".
+/// Writes profiles of the model "small", six equal layers. "A100-40" takes 1 ms forward and 2 ms backward
+/// per layer and sample, "V100-16" three times as long, and two GPUs take 0.6 of one's time. Both have
+/// nodes of 4. Links of 1 GB/s connect the zones "east" and "west"; "moon" has none.
 std::string write_profiles(const Folder& folder) {
     constexpr int layers = 6;
     const std::vector<std::string> zones{"east", "west", "moon"}, types{"A100-40", "V100-16"};
@@ -76,7 +76,7 @@ Json group(const std::string& type, int degree, const std::string& zone, int cou
     return {{"gpu_type", type}, {"tensor_parallel", degree}, {"zone", zone}, {"count", count}};
 }
 
-/// A question to evaluate two stages of three layers on those replicas.
+/// Returns a question to evaluate two stages of three layers on these replicas.
 Json two_stages(const Json& first, const Json& second) {
     const Json stages = {{{"layers", {0, 2}}, {"replicas", {first}}},
                          {{"layers", {3, 5}}, {"replicas", {second}}}};
@@ -127,7 +127,7 @@ TEST_CASE(
         CHECK((objective == std::string("cost") ? bound <= best * (1 + 1e-9) : bound >= best * (1 - 1e-9)));
         CHECK(answer["why"].empty());
 
-        Json again = answer;  // the program's answer is a question, too
+        Json again = answer;  // an answer is valid as a question
         again["model"] = "small";
         const Json evaluated = ask(program, again);
         CHECK(names_in(evaluated) == fields);
@@ -142,13 +142,13 @@ TEST_CASE(
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("an evaluated plan takes what the formulas say") {
+TEST_CASE("an evaluated plan has the time, cost and memory of the formulas") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     const Json answer =
         ask(program, two_stages(group("A100-40", 2, "east", 1), group("V100-16", 1, "west", 1)));
     const double first = 3 * 2 * 0.6 * 3e-3,
-                 second = 3 * 2 * 3 * 3e-3;  // layers, samples, seconds of both ways
+                 second = 3 * 2 * 3 * 3e-3;  // layers, samples, seconds forward and backward
     const double message = 1e6 * 4 * 2 / 1e9;
     const double straggler = std::max(first + message, second + 2 * message);
     const double seconds = 7 * straggler + first + second + 3 * message + 2 * 3 * 0.5e-3;
@@ -168,7 +168,7 @@ TEST_CASE("an evaluated plan takes what the formulas say") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("SGD takes four bytes a parameter less, and prices may be a line's own") {
+TEST_CASE("SGD takes four bytes less per parameter, and a line may state its own prices") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = two_stages(group("A100-40", 1, "east", 1), group("A100-40", 1, "east", 1));
@@ -226,14 +226,14 @@ TEST_CASE("constants are fitted to measured runs of the model, for their line al
     CHECK(refused("memory_gib", "much").find("measured[1].memory_gib") != std::string::npos);
     CHECK(refused("plan", nullptr).find("measured[1].plan") != std::string::npos);
     Json wide = run["plan"];
-    wide["stages"][0]["replicas"][0]["tensor_parallel"] = 8;  // not measured
+    wide["stages"][0]["replicas"][0]["tensor_parallel"] = 8;  // this degree was not measured
     CHECK(refused("plan", wide).find("measured run 1") != std::string::npos);
     CHECK(ask(program, two_stages(group("A100-40", 2, "east", 1),
                                   group("V100-16", 1, "west", 1)))["iteration_s"] == before["iteration_s"]);
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("times that were not measured are estimated where the line asks for it") {
+TEST_CASE("times that were not measured are estimated if the line asks for it") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     const std::string path = folder.path("profiles/profiles_tmp.json");
@@ -262,7 +262,7 @@ TEST_CASE("times that were not measured are estimated where the line asks for it
     CHECK(deviation > 0);
     CHECK(deviation <= 0.15);
 
-    // The measured time is within three standard deviations, and the next line is on its own again.
+    // The measured time is within three standard deviations. The next line is judged without this one.
     folder.write("profiles/profiles_tmp.json", complete.dump());
     Program measured = parallel(profiles);
     const double ratio =
@@ -272,7 +272,7 @@ TEST_CASE("times that were not measured are estimated where the line asks for it
     asked["estimate_times"] = false;
     CHECK(ask(program, asked)["why"] == without["why"]);
 
-    // A search also uses estimated times.
+    // A search uses estimated times, too.
     Json search = question("throughput");
     search["gpus"] = {{"west", {{"V100-16", 4}}}};
     search["estimate_times"] = true;
@@ -282,13 +282,13 @@ TEST_CASE("times that were not measured are estimated where the line asks for it
     CHECK(ask(program, search)["error"].get<std::string>().find("estimate_times") != std::string::npos);
 }
 
-TEST_CASE("a plan that nobody should run says why, and has what numbers it can") {
+TEST_CASE("the answer to a plan that cannot be run says why, and has the numbers that exist") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     struct Case {
         Json first, second;
         const char* why;
-        bool known;  ///< its time can be told
+        bool known;  ///< whether its time can be computed
     };
     const std::vector<Case> cases{
         {group("A100-40", 1, "east", 1), group("A100-40", 1, "east", 2), "stage 2 has 2 replicas", true},
@@ -310,7 +310,7 @@ TEST_CASE("a plan that nobody should run says why, and has what numbers it can")
         CHECK(answer["memory_gib"].size() == 2);
     }
     Json huge = two_stages(group("A100-40", 1, "east", 1 << 20), group("A100-40", 1, "east", 1 << 20));
-    huge["plan"]["microbatch"] = 1 << 20;  // together more samples than an int counts
+    huge["plan"]["microbatch"] = 1 << 20;  // together more samples than an int can count
     CHECK(ask(program, huge)["memory_gib"].size() == 2);
     Json asked = two_stages(group("A100-40", 1, "east", 2), group("V100-16", 1, "east", 2));
     CHECK(ask(program, asked)["why"].empty());
@@ -324,7 +324,7 @@ TEST_CASE("a plan that nobody should run says why, and has what numbers it can")
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("where no plan fits, it is null, and why says so") {
+TEST_CASE("if no plan fits, the plan is null, and \"why\" says so") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = question("throughput");
@@ -384,7 +384,7 @@ TEST_CASE("with stages of mixed replicas allowed, no plan is worse") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a deadline ends the search, and what it has by then is answered") {
+TEST_CASE("a deadline ends the search, which answers with what it has by then") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = question("throughput");
@@ -401,7 +401,7 @@ TEST_CASE("a deadline ends the search, and what it has by then is answered") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a refined model is another than the published one") {
+TEST_CASE("a refined model differs from the published one") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     const Json asked = two_stages(group("A100-40", 2, "east", 2), group("A100-40", 2, "east", 2));
@@ -536,7 +536,7 @@ TEST_CASE("a GPU type that only the profiles know has nodes of 4, and the memory
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("nodes are those of the cluster's file beside the profiles; memory stays that of the type") {
+TEST_CASE("the cluster's file next to the profiles sets the nodes; memory stays that of the type") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     Json asked = two_stages(group("A100-40", 8, "east", 1), group("A100-40", 8, "east", 1));
@@ -604,7 +604,7 @@ TEST_CASE("the report has each plan: every micro-batch on every stage twice, and
     Json unknown = two_stages(group("A100-40", 1, "moon", 1), group("A100-40", 1, "east", 1));
     ask(program, unknown);
     ask(program, question("throughput"));
-    CHECK(folder.read("page.html") == "old");  // as it stays where the program is interrupted
+    CHECK(folder.read("page.html") == "old");  // stays if the program is interrupted
     REQUIRE(program.finish().status == 0);
     const std::string page = folder.read("page.html");
     CHECK(page.starts_with("<!DOCTYPE html>"));
@@ -639,7 +639,7 @@ TEST_SUITE("data") {
         return Json::parse(file);
     }
 
-    /// A stored plan as the program is asked; replicas that follow each other and are alike make a group.
+    /// Returns a stored plan as a question to the program. Equal neighbouring replicas form a group.
     Json stored_plan(const Json& entry, int global_batch) {
         const Json& pipeline = entry["plan"]["pipelines"][0];
         Json stages = Json::array();
@@ -673,7 +673,7 @@ TEST_SUITE("data") {
             if (file.path().extension() != ".json") continue;
             CAPTURE(file.path().string());
             for (const Json& entry : read_json(file.path())) {
-                if (!entry["plan"].is_object()) continue;  // it found none
+                if (!entry["plan"].is_object()) continue;  // the rival found no plan
                 REQUIRE(entry["plan"]["pipelines"].size() == 1);
                 const Json answer = ask(program, stored_plan(entry, global_batch));
                 REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
@@ -684,7 +684,8 @@ TEST_SUITE("data") {
                 CHECK(answer["traffic_usd"].get<double>() ==
                       doctest::Approx(entry["communication_cost"].get<double>()).epsilon(1e-6));
                 CHECK(answer["fits"] == true);
-                // What a rival's plans are faulted for: stages of unequal replicas, without a schedule.
+                // A rival's plans may have stages with unequal replicas and no schedule, which is a fault
+                // here.
                 if (!answer["why"].empty()) {
                     CHECK(answer["why"].dump().find("nothing says which micro-batch goes where") !=
                           std::string::npos);
@@ -698,8 +699,8 @@ TEST_SUITE("data") {
         CHECK(program.finish().status == 0);
     }
 
-    // Model, micro-batch, global batch, seconds, dollars of traffic and whether it fits, as the published
-    // simulator says; then the stages: first layer, last layer, replicas.
+    // Model, micro-batch, global batch, seconds, dollars of traffic and whether it fits, by the published
+    // simulator. Then the stages: first layer, last layer, replicas.
     constexpr const char* mixed_plans = R"([
       ["OPT-350", 2, 64, 9.619290159759995, 0.08691864917333333, true, [
         [0, 25, ["A100-40", 2, "us-central1-a", 1],
@@ -787,7 +788,7 @@ TEST_SUITE("data") {
             REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
             CHECK(answer["iteration_s"].get<double>() ==
                   doctest::Approx(entry["published_estimate"]["iteration_s"].get<double>()).epsilon(1e-6));
-            // The validation has a constant of its own in place of the planner's.
+            // The published validation uses another constant than the planner.
             const int degree = plan["stages"][0]["replicas"][0]["tensor_parallel"];
             double most = 0;
             for (const Json& stage : answer["memory_gib"]) most = std::max(most, stage.get<double>() * gib);

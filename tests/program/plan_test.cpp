@@ -1,4 +1,4 @@
-// `goodput plan`, driven through pipes.
+// Tests `goodput plan` through pipes.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ using goodput::Shape;
 using support::Program;
 using namespace support::rounds;
 
-/// A cluster that carries out the plans, with jobs that come, measure, and go, and nodes that fail and
+/// A cluster that carries out the plans, with jobs that come, measure and go, and nodes that fail and
 /// return.
 class World {
 public:
@@ -106,7 +106,7 @@ private:
     int round_ = 0, count_ = 0;
 };
 
-TEST_CASE("round after round nobody gets what is not there, under every policy") {
+TEST_CASE("round after round no job gets GPUs that do not exist, under every policy") {
     const std::vector<std::vector<std::string>> policies{
         {},
         {"--policy-option", "p=1", "--policy-option", "lambda=-2"},
@@ -158,7 +158,7 @@ TEST_CASE("--proof proves the bound of every round, with the rows that come from
     }
 }
 
-TEST_CASE("a program that is started again with the memory of another plans as that one would have") {
+TEST_CASE("a program restarted with the memory of another one plans as that one would have") {
     const std::filesystem::path file = std::filesystem::temp_directory_path() / "goodput_plan_test.memory";
     for (const char* models : {"refined", "separate"}) {
         std::filesystem::remove(file);
@@ -183,7 +183,7 @@ TEST_CASE("a program that is started again with the memory of another plans as t
     std::filesystem::remove(file);
 }
 
-TEST_CASE("what runs stays where it is when nothing changes") {
+TEST_CASE("running jobs stay where they are if nothing changes") {
     for (const char* policy : {"sia", "fifo"}) {
         Program program = plan({"--policy", policy});
         Json jobs = Json::array();
@@ -209,8 +209,8 @@ TEST_CASE("what runs stays where it is when nothing changes") {
     }
 }
 
-TEST_CASE("a new job starts small and grows as it is measured, and only its name has to be told again") {
-    // Models of kinds would remember for the next job what the job was that is gone.
+TEST_CASE("a new job starts small and grows as it is measured, and later lines need only its name") {
+    // With models of kinds, the next job would inherit what the departed job was.
     Program program = plan({"--models", "separate"});
     const Json nodes = sixty_four_gpus();
     Json alone = job("a");
@@ -230,7 +230,7 @@ TEST_CASE("a new job starts small and grows as it is measured, and only its name
         alone.erase("samples");
         CHECK(untimed(ask(program, round_of(120, nodes, Json::array({alone})))) == untimed(second));
     }
-    SUBCASE("a job that was not there for a round is forgotten") {
+    SUBCASE("a job that is missing from one round is forgotten") {
         ask(program, round_of(180, nodes, Json::array()));
         alone["samples"] = Json::array();
         CHECK(untimed(ask(program, round_of(240, nodes, Json::array({alone})))) == untimed(first));
@@ -244,7 +244,7 @@ TEST_CASE("a new job starts small and grows as it is measured, and only its name
     }
 }
 
-/// Carries out a plan: every job holds what it was given. Returns how many hold something else than before.
+/// Carries out a plan: every job holds what it was given. Returns how many jobs hold something new.
 int carry_out(Json& jobs, const Json& answer) {
     int changed = 0;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -256,7 +256,7 @@ int carry_out(Json& jobs, const Json& answer) {
     return changed;
 }
 
-TEST_CASE("a quiet round is quiet: where nothing happens but a minute, nobody moves, under every policy") {
+TEST_CASE("a quiet round is quiet: if only a minute passes, no job moves, under every policy") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) nodes.push_back(node("aws", i, 4));
     for (int i = 0; i < 2; ++i) nodes.push_back(node("dgx", i, 8));
@@ -281,14 +281,13 @@ TEST_CASE("a quiet round is quiet: where nothing happens but a minute, nobody mo
                 const int moves = carry_out(jobs, answer);
                 if (round > 0) changed += moves;
             }
-            // Published policies may find more at another age of the jobs; ours may not.
+            // Published policies may find a better plan when the jobs are older; ours may not.
             CHECK(changed <= (policy[0] == 'g' || policy[0] == 'f' ? 0 : 20));
         }
     }
 }
 
-TEST_CASE(
-    "a job of which nothing is known starts small under our policy, and grows with rates that come later") {
+TEST_CASE("an unknown job starts small under our policy, and grows with rates that come later") {
     Program program = plan({"--policy", "goodput"});
     Json alone = job("a");
     const Json first = ask(program, round_of(60, sixty_four_gpus(), Json::array({alone})));
@@ -325,7 +324,7 @@ TEST_CASE(
     for (Json* each : {&small, &large}) (*each)["batch"]["rate"] = rate;
     small["done_examples"] = 1e4;
     large["done_examples"] = 1e8;
-    // Both kinds had a run; then a fresh job of each comes, the large one first by name and time.
+    // Both kinds had a run. Then a new job of each kind comes; by name and time the large one is first.
     const auto who_runs = [&](bool refused_between) {
         Program program = plan({"--policy", "goodput"});
         ask(program, round_of(60, nodes, Json::array({small, large})));
@@ -349,12 +348,12 @@ TEST_CASE(
     CHECK(who_runs(true) == std::string("small"));
 }
 
-TEST_CASE("the order of the nodes and of the jobs does not matter to who gets how much") {
+TEST_CASE("the order of nodes and jobs does not change how much each job gets") {
     Json jobs = Json::array();
     support::Random random(3);
     for (int i = 0; i < 12; ++i) {
         jobs.push_back(job("job-" + std::to_string(i), 7.0 * i));
-        jobs.back()["kind"] = jobs.back()["name"];  // of one kind, those who come first say more of it
+        jobs.back()["kind"] = jobs.back()["name"];  // of one kind, earlier jobs contribute more
         for (const int gpus : {1, 2, 4})
             jobs.back()["samples"].push_back(sample("aws", {1, gpus}, 128, random.between(0.3, 3)));
     }
@@ -401,7 +400,7 @@ TEST_CASE("new GPU types in every round do not fill the memory: more than a thou
     ask(program, round_of(180, types(1000, 1024), Json::array()));
 }
 
-TEST_CASE("waiting and impossible are told apart") {
+TEST_CASE("the answer distinguishes waiting from impossible") {
     Program program = plan();
     Json jobs = Json::array();
     for (int i = 0; i < 3; ++i) jobs.push_back(job("small-" + std::to_string(i)));
@@ -417,8 +416,8 @@ TEST_CASE("waiting and impossible are told apart") {
     CHECK(waiting == 1);
     CHECK(entry(answer, "large")["outcome"] == "impossible");
     CHECK(entry(answer, "elsewhere")["outcome"] == "impossible");
-    // Of a rack of two nodes one is kept for now: who needs both waits, who needs three in one rack never
-    // runs.
+    // One node of a rack of two is kept for now. A job that needs both waits; one that needs three in a
+    // rack never runs.
     Json racks = Json::array({node("aws", 0, 2), node("aws", 1, 2), node("aws", 2, 2)});
     for (std::size_t n = 0; n < 3; ++n) racks[n]["rack"] = n < 2 ? "west" : "east";
     Json restarting = job("restarting"), pair = job("pair"), triple = job("triple");
@@ -431,7 +430,7 @@ TEST_CASE("waiting and impossible are told apart") {
     const Json kept = ask(program, round_of(90, racks, Json::array({restarting, pair, triple})));
     CHECK(entry(kept, "pair")["outcome"] == "waits");
     CHECK(entry(kept, "triple")["outcome"] == "impossible");
-    // No jobs, no nodes, and nothing at all are rounds too.
+    // A round may have no jobs, no nodes, or neither.
     CHECK(ask(program, round_of(120, Json::array({node("aws", 0, 2)}), Json::array()))["plan"].empty());
     CHECK(entry(ask(program, round_of(180, Json::array(), Json::array({job("a")}))), "a")["outcome"] ==
           "impossible");
@@ -470,7 +469,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
     known["samples"] = Json::array({sample("aws", {1, 1}, 128)});
     const auto with = [&](const char* field, const Json& value) {
         Json changed = known;
-        // Would be remembered if the line were.
+        // The program would remember these if it accepted the line.
         changed["samples"] = {sample("aws", {1, 2}, 64), sample("rtx", {2, 16}, 64)};
         changed[field] = value;
         return round_of(60, nodes, Json::array({changed}));
@@ -590,7 +589,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("drained nodes keep who is there, take no new job, and open again") {
+TEST_CASE("drained nodes keep their jobs, take no new job, and open again") {
     for (const char* policy : {"sia", "fifo", "pollux"}) {
         Program program = plan({"--policy", policy});
         Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
@@ -739,8 +738,8 @@ TEST_CASE("policies and their options are checked before anything is read") {
 }
 
 TEST_CASE("plan: a job that does not say what a restart costs gets an estimate from starts and checkpoint") {
-    // Every field of an answer that depends on the cost of a restart: whether the running job is to move from
-    // the slow node to the fast one, what interruptions take, and how often it saves.
+    // Returns the fields of an answer that depend on the cost of a restart: whether the running job moves
+    // from the slow node to the fast one, what interruptions take, and how often the job saves.
     const auto answer = [](const Json& more, const char* policy) {
         Json of_job = job("one");
         for (const char* known : {"restart_cost_s", "checkpoints"}) of_job.erase(known);
@@ -765,14 +764,14 @@ TEST_CASE("plan: a job that does not say what a restart costs gets an estimate f
         CHECK(as_if({{"restart_s", {63}}}, 66.0 / 1.1));
         CHECK(as_if({{"restart_s", {20, 22}}, {"checkpoint_gib", 8.5}}, 45 / 2.1 + 17));
         CHECK(!as_if(Json::object(), 31));
-        // What the line says counts as it stands, and so does 0.
+        // A cost stated in the line is used as it is, even 0.
         CHECK(as_if({{"restart_cost_s", 0}, {"restart_s", {63}}, {"checkpoint_gib", 10}}, 0));
         CHECK(as_if({{"restart_cost_s", 7}, {"restart_s", {63}}}, 7));
         CHECK(!as_if(Json::object(), 0));
     }
 }
 
-TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, and what costs a restart") {
+TEST_CASE("the answer says which jobs start, restart, move, stay, stop and wait, and what costs a restart") {
     const Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4), node("aws", 2, 4)});
     const auto fixed = [&](const std::string& name, int gpus, const Json& held) {
         Json one = job(name);
@@ -799,14 +798,14 @@ TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, 
     CHECK(starts(Json::array({fixed("a", 8, a)}), nodes) == "restart! ");
     Json drained = nodes;
     drained.erase(1);
-    // Two halves of two nodes; a whole node is needed, so one of them has to move.
+    // Two halves of two nodes are held. A job needs a whole node, so one half must move.
     CHECK(starts(Json::array({fixed("w", 4, nullptr), fixed("x", 2, placement({{"aws-0", 2}})),
                               fixed("y", 2, placement({{"aws-2", 2}}))}),
                  drained) == "start move! stays ");
     Json before = fixed("a", 4, nullptr);
     before["attained_gpu_s"] = 60;
     CHECK(starts(Json::array({before}), nodes) == "start! ");
-    // Spot nodes are other nodes with the same GPUs.
+    // Spot nodes with the same GPUs count as different nodes.
     Json spot = nodes;
     spot[0]["spot"] = true;
     Json off_spot = fixed("a", 4, a);
@@ -834,12 +833,12 @@ TEST_CASE("a job's own largest batch is a limit, its owner's wish one until the 
     Json one = job("a");
     one["gpus"] = {4, 4};
     one["adapt"] = "batch";
-    one["gradient"] = {{"sqr", 1e-9}, {"var", 1}};  // the larger the batch the better
+    one["gradient"] = {{"sqr", 1e-9}, {"var", 1}};  // a larger batch is always better
     const auto batch_of = [&](Program& program) {
         const Json got = entry(ask(program, round_of(60, sixty_four_gpus(), Json::array({one}))), "a");
         return got["local_batch"].get<int>() * (got["accumulation"].get<int>() + 1) * 4;
     };
-    one["samples"] = Json::array({sample("aws", {1, 4}, 64), sample("aws", {1, 4}, 128)});  // 512 in all
+    one["samples"] = Json::array({sample("aws", {1, 4}, 64), sample("aws", {1, 4}, 128)});  // 512 in total
     for (const char* models : {"separate", "published", "refined"}) {
         CAPTURE(models);
         Program program = plan({"--models", models});
@@ -874,7 +873,7 @@ TEST_CASE("a batch fits the GPU type that is given, wherever the job was measure
                 one["batch"]["local"]["aws"] = {24, most};
                 one["gpus"] = {gpus, gpus};
                 Program program = plan({"--models", models});
-                // The line before knows of dgx, this one no more.
+                // The earlier line has dgx, this one does not.
                 ask(program, round_of(0, sixty_four_gpus(), Json::array({})));
                 const Json got = entry(ask(program, round_of(60, nodes, Json::array({one}))), "a");
                 REQUIRE(got["gpu_type"] == "aws");
@@ -885,7 +884,7 @@ TEST_CASE("a batch fits the GPU type that is given, wherever the job was measure
             }
 }
 
-TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its gradient yet") {
+TEST_CASE("a job with GPUs has a batch that fits, even if nothing is known about its gradient yet") {
     Json one = job("a");
     one["gradient"] = nullptr;
     one["samples"] = Json::array({sample("aws", {1, 1}, 64), sample("aws", {1, 1}, 256)});
@@ -906,7 +905,7 @@ TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its g
         }
 }
 
-TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
+TEST_CASE("limits on nodes, accumulation on one GPU and racks are kept") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) {
         nodes.push_back(node("aws", i, 4));
@@ -926,7 +925,7 @@ TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
     CHECK(got(Json::object())["nodes"].size() == 6);
     CHECK(got({{"max_nodes", 5}})["outcome"] == "impossible");
     CHECK(got({{"max_nodes", {{"aws", 6}}}})["nodes"].size() == 6);
-    CHECK(got({{"within", "rack"}})["outcome"] == "impossible");  // three nodes a rack
+    CHECK(got({{"within", "rack"}})["outcome"] == "impossible");  // a rack has three nodes
     CHECK(got({{"within", "zone"}})["nodes"].size() == 6);
     CHECK(got({{"within", "rack"}, {"gpus", {12, 12}}})["nodes"].size() == 3);
     std::set<std::string> racks;
@@ -998,7 +997,7 @@ TEST_CASE("a plan keeps to its deadline") {
 
 namespace {
 
-/// Two jobs of one GPU whose speed is known, and a node with one.
+/// Returns two jobs of one GPU whose speed is known, and a node with one GPU.
 Json two_that_share() {
     Json jobs = Json::array();
     for (const char* name : {"images", "ranking"}) {
@@ -1014,7 +1013,7 @@ Json two_that_share() {
 
 }  // namespace
 
-TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other") {
+TEST_CASE("plan: two jobs have the same GPU, each at its speed while sharing") {
     for (const char* policy : {"sia", "goodput", "goodput-declared", "optimus"}) {
         CAPTURE(std::string(policy));
         Program program = plan({"--policy", policy});
@@ -1036,7 +1035,7 @@ TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other"
         CHECK(together["plan"][0]["goodput"].get<double>() == doctest::Approx(0.9 * speed));
         CHECK(together["plan"][1]["goodput"].get<double>() == doctest::Approx(0.95 * speed));
         CHECK(together["plan"][0]["starts"] == "start");
-        // The same in examples/s, said by both, of which the first counts.
+        // The same rates in examples/s, stated by both jobs: the first statement counts.
         line["jobs"][1]["shares_with"][0] = {{"job", "images"},
                                              {"rate", {{"aws", {0.95 * speed, 0.9 * speed}}}}};
         line["jobs"][0]["shares_with"] = {
@@ -1044,7 +1043,7 @@ TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other"
         const Json by_rate = ask(program, line);
         CHECK(by_rate["plan"][0]["part"].get<double>() == doctest::Approx(0.9));
         CHECK(by_rate["plan"][1]["part"].get<double>() == doctest::Approx(0.95));
-        // Where they run together they stay.
+        // Jobs that run together stay together.
         for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
         line["jobs"][0]["with"] = "ranking";
         line["time_s"] = 160;
@@ -1057,7 +1056,7 @@ TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other"
     }
 }
 
-TEST_CASE("plan: what is said of partners that there are not, or that makes no sense, is named") {
+TEST_CASE("plan: partners that do not exist, and pairs that make no sense, are named") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "rankin"}, {"part", {{"aws", {0.75, 0.7}}}}}};
     Program program = plan();
@@ -1074,7 +1073,7 @@ TEST_CASE("plan: what is said of partners that there are not, or that makes no s
     line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.5};
     CHECK(ask(program, line)["warnings"].dump().find("a pair [its own, the other's]; they are no pair") !=
           std::string::npos);
-    // Together, but not on the same GPUs.
+    // They run together, but on different GPUs.
     line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.7, 0.7};
     line["jobs"][0]["with"] = "ranking";
     line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
@@ -1083,7 +1082,7 @@ TEST_CASE("plan: what is said of partners that there are not, or that makes no s
           std::string::npos);
 }
 
-TEST_CASE("plan: of a partner that has ended a line says once that it is not there") {
+TEST_CASE("plan: the answer says once that a partner that has ended is not there") {
     Json line = two_that_share();
     line["jobs"].erase(1);
     line["jobs"][0]["name"] = "p";
@@ -1125,7 +1124,7 @@ TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time"
         line["interval_s"] = 60;
         line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.6}}}}}};
         for (Json& each : line["jobs"]) {
-            each["remaining_examples"] = 1e5;  // 468 s alone, as a promise counts
+            each["remaining_examples"] = 1e5;  // 468 s alone, as a promise counts them
             each["restart_cost_s"] = 0;
         }
         line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + seconds;
@@ -1139,7 +1138,7 @@ TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time"
     }
 }
 
-TEST_CASE("plan: times of a job that shares its GPUs say nothing of its speed alone") {
+TEST_CASE("plan: times of a job that shares its GPUs do not count for its speed alone") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
     line["jobs"][0]["with"] = "ranking";
@@ -1177,7 +1176,7 @@ TEST_CASE("plan: a limit that a pair exceeds by what it keeps names the pair's t
     }
 }
 
-TEST_CASE("plan: rates beside another job say nothing where the speed alone is not known") {
+TEST_CASE("plan: rates while sharing do not count if the speed alone is unknown") {
     Json line = two_that_share();
     for (Json& each : line["jobs"]) each["batch"].erase("rate");
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"rate", {{"aws", {300, 300}}}}}};
@@ -1187,7 +1186,7 @@ TEST_CASE("plan: rates beside another job say nothing where the speed alone is n
     for (const Json& each : answer["plan"]) CHECK(!each.contains("with"));
 }
 
-TEST_CASE("plan: speeds of a pair that nobody measured follow from how busy each job keeps the GPU") {
+TEST_CASE("plan: speeds of an unmeasured pair follow from how busy each job keeps the GPU") {
     Json line = two_that_share();
     line["jobs"][1]["shares_with"] = {{{"job", "images"}}};
     line["jobs"][0]["gpu_utilisation"] = 0.3;
@@ -1198,7 +1197,7 @@ TEST_CASE("plan: speeds of a pair that nobody measured follow from how busy each
     CHECK(answer["plan"][0]["with"] == "ranking");
     REQUIRE(answer["pairs"].size() == 1);
     const Json& pair = answer["pairs"][0];
-    CHECK(pair["jobs"] == Json({"ranking", "images"}));  // as the job says that names the other
+    CHECK(pair["jobs"] == Json({"ranking", "images"}));  // in the order of the job that names the other
     CHECK(pair["offered"] == Json({"aws"}));
     CHECK(pair["part"]["aws"][0] == answer["plan"][1]["part"]);
     CHECK(pair["part"]["aws"][1] == answer["plan"][0]["part"]);
@@ -1207,14 +1206,14 @@ TEST_CASE("plan: speeds of a pair that nobody measured follow from how busy each
         CHECK(pair["part"]["aws"][i].get<double>() == doctest::Approx(expected[i]));
     CHECK(pair["why"].get<std::string>().find("on aws the two are expected to do 1.") == 0);
 
-    // With MPS they keep more.
+    // With MPS they keep more of their speed.
     line["sharing"] = "mps";
     const Json at_once = ask(program, line);
     for (std::size_t i = 0; i < 2; ++i)
         CHECK(at_once["pairs"][0]["part"]["aws"][i].get<double>() > pair["part"]["aws"][i].get<double>());
     line.erase("sharing");
 
-    // With speeds the line is answered as if utilisation were not there.
+    // If speeds are stated, the answer ignores utilisation.
     line["jobs"][1]["shares_with"][0]["part"] = {{"aws", {0.6, 0.9}}};
     const Json measured = ask(program, line);
     CHECK(!measured.contains("pairs"));
@@ -1233,7 +1232,7 @@ TEST_CASE("plan: a pair whose gain is not likely is not offered, and the answer 
     CHECK(answer["pairs"][0]["offered"] == Json::array());
     const auto why = answer["pairs"][0]["why"].get<std::string>();
     CHECK(why.find("a gain is not likely, so they are not offered") != std::string::npos);
-    // They stay together where they are, at the speeds that they are expected to have there.
+    // They stay together where they are, at the speeds expected there.
     for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
     line["jobs"][0]["with"] = "ranking";
     line["jobs"][0]["preemptible"] = line["jobs"][1]["preemptible"] = false;
@@ -1243,24 +1242,24 @@ TEST_CASE("plan: a pair whose gain is not likely is not offered, and the answer 
     CHECK(stays["pairs"][0]["why"].get<std::string>().find("but they share GPUs now") != std::string::npos);
 }
 
-TEST_CASE("plan: what is not known of a pair is assumed, and said") {
+TEST_CASE("plan: unknown values of a pair are assumed, and the answer says so") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}}};
     Program program = plan();
-    // Nothing is known: as busy as can be.
+    // Nothing is known, so full utilisation is assumed.
     const Json nothing = ask(program, line);
     CHECK(nothing["pairs"][0]["offered"] == Json::array());
     CHECK(
         nothing["pairs"][0]["why"].get<std::string>().find(
             "gpu_utilisation of job 'images' is not known, 1 is assumed; gpu_utilisation of job 'ranking'") !=
         std::string::npos);
-    // One of them: the mean of those known.
+    // One utilisation is known: the other is the mean of the known ones.
     line["jobs"][0]["gpu_utilisation"] = 0.2;
     const Json one = ask(program, line);
     CHECK(one["pairs"][0]["why"].get<std::string>().find(
               "gpu_utilisation of job 'ranking' is not known, 0.2 is assumed") != std::string::npos);
     CHECK(one["pairs"][0]["part"]["aws"][0] == one["pairs"][0]["part"]["aws"][1]);
-    // A pair that was measured says more of its jobs.
+    // A measured pair says more about its jobs.
     line["jobs"][1]["gpu_utilisation"] = 0.9;
     Json third = line["jobs"][1];
     third["name"] = "third";
@@ -1289,7 +1288,7 @@ TEST_CASE("plan: a utilisation that makes no sense is named with its job") {
     line["sharing"] = "mig";
     Program program = plan();
     CHECK(program.ask(line.dump()).find("sharing is \\\"mig\\\", but must be") != std::string::npos);
-    // A partner whose speeds cannot be read is no pair, and is not estimated either.
+    // If a partner's speeds cannot be read, there is no pair, and none is estimated.
     line.erase("sharing");
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.5}}}}}};
     CHECK(!ask(program, line).contains("pairs"));
@@ -1305,7 +1304,7 @@ TEST_CASE("plan: an explanation says who shares with whom") {
           std::string::npos);
 }
 
-/// Two jobs that want all of one node, and that can both end in time only by turns.
+/// Returns two jobs that want a whole node, and can both end in time only by taking turns.
 Json two_with_deadlines(double first_s, double second_s) {
     Json line = two_that_share();
     line["nodes"] = Json::array({{{"name", "aws-0"}, {"gpu_type", "aws"}, {"gpus", 1}}});
@@ -1322,8 +1321,8 @@ Json two_with_deadlines(double first_s, double second_s) {
     return line;
 }
 
-TEST_CASE("plan: an end in time is promised where there is a plan for it, whatever the policy thinks") {
-    // 1e5 examples at 95 a second, as a promise counts them, are 1053 s: too long for who waits for a round.
+TEST_CASE("plan: an end in time is promised if there is a plan for it, whatever the policy prefers") {
+    // 1e5 examples at 95 per second, as a promise counts them, take 1053 s: too long after a round's wait.
     for (const char* policy : {"goodput", "sia", "fifo", "srtf"}) {
         INFO(policy);
         Program program = plan({"--policy", policy});
@@ -1346,11 +1345,11 @@ TEST_CASE("plan: a refusal says what would have to change, and a job may run or 
     CHECK(why.find("1 more aws for the next") != std::string::npos);
     CHECK(why.find("a deadline") != std::string::npos);
     CHECK(why.find("no promise to job") != std::string::npos);
-    // A node more: it runs, and is promised its end.
+    // With one node more the job runs, and its end is promised.
     line["nodes"].push_back({{"name", "aws-1"}, {"gpu_type", "aws"}, {"gpus", 1}});
     line["time_s"] = line["time_s"].get<double>() + 1;
     CHECK(ask(program, line)["plan"][1]["promise"] == "kept");
-    // One whose work no node can do in time runs, unless it is not to.
+    // A job that no node can end in time runs nevertheless, unless it must not.
     line["jobs"][1]["remaining_examples"] = 1e9;
     Program other = plan({"--policy", "goodput"});
     CHECK(!ask(other, line)["plan"][1]["nodes"].empty());
@@ -1360,15 +1359,15 @@ TEST_CASE("plan: a refusal says what would have to change, and a job may run or 
     CHECK(never["plan"][1]["nodes"].empty());
 }
 
-TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced nodes are counted on") {
+TEST_CASE("plan: promises outlive rounds and restarts of the program, and announced nodes count") {
     Json line = two_with_deadlines(1065, 1065);
     std::swap(line["jobs"][0], line["jobs"][1]);
-    line["jobs"][1]["promise"] = "kept";  // as the program said before it was restarted
+    line["jobs"][1]["promise"] = "kept";  // as the program said before its restart
     Program program = plan({"--policy", "goodput"});
     const Json answer = ask(program, line);
     CHECK(answer["plan"][0]["promise"] == "refused");
     CHECK(answer["plan"][1]["promise"] == "kept");
-    // A second node that is announced in time is enough for both; one that goes too early is not.
+    // A second node announced in time suffices for both jobs; one that leaves too early does not.
     const double now = line["time_s"];
     line["jobs"][0]["deadline_s"] = now + 2000;
     line["nodes"].push_back(
@@ -1378,7 +1377,7 @@ TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced
     const Json both = ask(program, line);
     CHECK(both["plan"][0]["promise"] == "kept");
     CHECK(both["plan"][0]["nodes"].empty());
-    // Nodes that go break promises, and it is said why.
+    // If nodes leave, promises break, and the reason is given.
     line["nodes"].erase(1);
     line["nodes"][0]["drained"] = true;
     line["time_s"] = now + 60;
@@ -1404,7 +1403,7 @@ TEST_CASE("plan: a promise outlives a slip in the line of the job that shares th
         return described;
     };
     Json due = job("due", "slips", 240000), slips = job("slips", "due", 1e7);
-    // Ten minutes alone, and 33 beside the other job.
+    // The job takes ten minutes alone, and 33 while sharing with the other one.
     due["deadline_s"] = 1000 + 4 * 600;
     due["promise"] = "kept";
     slips["shares_with"] = Json::array({{{"job", "due"}, {"part", {{"A", {0.9, 0.3}}}}}});
@@ -1419,13 +1418,13 @@ TEST_CASE("plan: a promise outlives a slip in the line of the job that shares th
     CHECK(answer["plan"][0]["why"].get<std::string>().find("set aside") != std::string::npos);
     CHECK(answer["plan"][0]["starts"] == "stays");
     CHECK(answer["plan"][0]["promise"] == "kept");
-    // A partner that must not be stopped does break it.
+    // A partner that must not be stopped breaks the promise.
     line["jobs"][1]["weight"] = 1;
     line["jobs"][1]["preemptible"] = false;
     CHECK(ask(program, line)["plan"][0]["promise"] == "broken");
 }
 
-TEST_CASE("plan: a queue stops no running job for one that finds no cores and memory") {
+TEST_CASE("plan: a queue stops no running job for one without room in cores and memory") {
     const auto node = [](const char* name) {
         return Json{{"name", name}, {"gpu_type", "A"}, {"gpus", 4}, {"cores", 16}, {"memory_gib", 64}};
     };
@@ -1443,8 +1442,8 @@ TEST_CASE("plan: a queue stops no running job for one that finds no cores and me
     runs["placement"]["nodes"] = Json::array({Json::array({"n0", 4})});
     restarts["placement"]["nodes"] = Json::array({Json::array({"n1", 4})});
     restarts["restarting"] = true;
-    // Only the second node has room for it: its cores and memory are not counted. The job in a restart keeps
-    // it.
+    // Only the second node has room for the job, because its cores and memory are not counted. The job in a
+    // restart keeps that node.
     shortest["host"] = {{"cores_per_gpu", {2, 2}}, {"memory_gib_per_gpu", {40, 40}}};
     Json line{{"time_s", 100}, {"nodes", {node("n0"), node("n1")}}, {"jobs", {runs, restarts, shortest}}};
     line["nodes"][1].erase("cores");

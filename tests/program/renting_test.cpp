@@ -1,4 +1,4 @@
-// `goodput replay` on rented and on failing nodes, and `goodput plan` about interruptions and offers.
+// Tests `goodput replay` on rented and on failing nodes, and `goodput plan` about interruptions and offers.
 
 #include <sstream>
 #include <string>
@@ -25,7 +25,7 @@ Json replayed(std::vector<std::string> options) {
     return Json::parse(end.output);
 }
 
-TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays less of it") {
+TEST_CASE("a fixed cluster costs its price, and renting only what is worth it costs less") {
     const std::string offers = "T4:6x4@4,A100:2x8@32";
     const Json fixed = replayed({"--rent", "fixed", "--offers", offers});
     CHECK(fixed["completed"] == fixed["jobs"]);
@@ -40,7 +40,7 @@ TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays 
     CHECK(dear["average_jct_h"] < cheap["average_jct_h"]);
 }
 
-TEST_CASE("who may rent nothing pays nothing, and nobody is done") {
+TEST_CASE("without permission to rent, nothing is paid, and no job completes") {
     const Json nothing = replayed({"--offers", "T4:0x4@4"});
     CHECK(nothing["dollars"] == 0);
     CHECK(nothing["dollars_per_job"] == 0);
@@ -48,7 +48,7 @@ TEST_CASE("who may rent nothing pays nothing, and nobody is done") {
     CHECK(nothing["completed"] == 0);
 }
 
-TEST_CASE("failing nodes cost time, seeds say which, and none changes nothing") {
+TEST_CASE("failing nodes cost time, the seed decides which fail, and no failures change nothing") {
     const Json calm = replayed({});
     const Json failing = replayed({"--node-mtbf-h", "2"});
     CHECK(failing["failures_per_job"].get<double>() > 0);

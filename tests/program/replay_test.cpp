@@ -1,4 +1,4 @@
-// `goodput replay`, run on what is embedded and on files.
+// Tests `goodput replay` with embedded data and with files.
 
 #include <algorithm>
 #include <map>
@@ -24,7 +24,7 @@ using support::Program;
 
 Program::End replay(const std::vector<std::string>& options) { return support::replay({}, options); }
 
-/// One application on one GPU type, with the columns in an order of their own, and two jobs of it.
+/// One application on one GPU type, with columns in another order, and two jobs of it.
 struct Files : support::Folder {
     std::string workload, profiles;
     Files() {
@@ -67,7 +67,7 @@ TEST_CASE("without arguments the embedded workload is replayed under every polic
     for (auto line = end_of_first + 1; line != lines.end(); ++line) CHECK(line->size() == second.size());
 }
 
-TEST_CASE("--json has one document a policy, with the fields of the format, in the order asked for") {
+TEST_CASE("--json has one document per policy, with the fields of the format, in the requested order") {
     const Program::End end = replay({"--policy", "srtf,sia", "--json"});
     const std::vector<std::string> lines = lines_of(end.output);
     REQUIRE(lines.size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("--json has one document a policy, with the fields of the format, in t
     }
 }
 
-TEST_CASE("under every policy every job is completed, and who looks at goodput beats who does not") {
+TEST_CASE("under every policy every job completes, and policies that use goodput beat the others") {
     const std::vector<Json> answers = answers_of(replay({"--json"}));
     std::map<std::string, double> hours;
     for (const Json& answer : answers) {
@@ -120,7 +120,7 @@ TEST_CASE("under every policy every job is completed, and who looks at goodput b
     }
 }
 
-TEST_CASE("the same seed gives the same replay, another one breaks ties otherwise") {
+TEST_CASE("the same seed gives the same replay, another one breaks ties differently") {
     const std::vector<std::string> options{"--policy", "sia", "--json", "--seed"};
     const auto with_seed = [&](const char* seed) {
         std::vector<std::string> all = options;
@@ -155,7 +155,7 @@ TEST_CASE("jobs learn with the models that go with the policy, or with those ask
     for (const auto* answers : {&published, &separate, &refined}) CHECK((*answers)[0]["completed"] == 160);
 }
 
-TEST_CASE("other nodes of the same shape are free, unless they are to cost a restart") {
+TEST_CASE("moving to other nodes of the same shape is free, unless an option makes it cost a restart") {
     const auto with = [](const std::vector<std::string>& more) {
         std::vector<std::string> options{"--policy", "sia", "--json"};
         options.insert(options.end(), more.begin(), more.end());
@@ -183,7 +183,7 @@ TEST_CASE("--jobs says of every job how long it took and how often it restarted"
     CHECK(names.size() == jobs.size());
     CHECK(hours / 160 == doctest::Approx(usual["average_jct_h"].get<double>()));
     CHECK(restarts / 160 == doctest::Approx(usual["restarts_per_job"].get<double>()));
-    // A job that fits nowhere is never complete.
+    // A job that fits nowhere never completes.
     const Files files;
     files.write("trace.csv",
                 "name,time,application,num_replicas,batch_size\na,10,toy,1,64\nb,20,toy,1000,64\n");
@@ -195,7 +195,7 @@ TEST_CASE("--jobs says of every job how long it took and how often it restarted"
     CHECK(waits[0]["completions"][1]["completion_h"] == nullptr);
 }
 
-TEST_CASE("--load presses the same jobs into less time, at any load everybody is done") {
+TEST_CASE("--load puts the same jobs into less time, and at any load all jobs complete") {
     std::map<std::string, double> makespan;
     for (const char* load : {"0.5", "1", "4"}) {
         for (const Json& answer : answers_of(replay({"--policy", "goodput", "--load", load, "--json"}))) {
@@ -217,13 +217,13 @@ TEST_CASE("without rates our policy is still as good as Sia with them") {
     CHECK(ours("none") != ours("given"));
 }
 
-TEST_CASE("--policy-option sets what the policy has") {
+TEST_CASE("--policy-option sets the policy's options") {
     const Json usual = answers_of(replay({"--policy", "goodput", "--json"})).at(0);
     CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.7", "--json"})).at(0) == usual);
     CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.3", "--json"})).at(0) != usual);
 }
 
-TEST_CASE("a larger cluster and longer rounds are taken over") {
+TEST_CASE("a larger cluster and longer rounds take effect") {
     const auto average = [](const std::vector<std::string>& more) {
         std::vector<std::string> options{"--policy", "sia", "--json"};
         options.insert(options.end(), more.begin(), more.end());
@@ -244,13 +244,13 @@ TEST_CASE("traces and measurements are read from files, by column name") {
     for (const Json& answer : answers) {
         CHECK(answer["jobs"] == 2);
         CHECK(answer["completed"] == 2);
-        // 240 iterations of at least 0.2 s.
+        // A job of 240 iterations of at least 0.2 s.
         CHECK(answer["average_jct_h"].get<double>() * 3600 > 48);
         CHECK(answer["average_jct_h"].get<double>() * 3600 < 600);
     }
 }
 
-TEST_CASE("the seconds of synchronisation may be left out: a step's excess over one GPU is taken for them") {
+TEST_CASE("the seconds of synchronisation may be left out: a step's excess over one GPU replaces them") {
     Files files;
     const auto placed = [&](const std::string& text) {
         files.write("profiles/toy/placements-gpu.csv", text);
@@ -293,7 +293,7 @@ TEST_CASE("rows of equal time may stand in any order") {
 }
 
 TEST_CASE(
-    "a GPU type that the profiles have no measurements of is refused; one that only others have is told of") {
+    "a GPU type without measurements is refused; one that only other applications have gets a warning") {
     const Files files;
     const auto run = [&](const std::string& cluster) {
         return replay({"--workload", files.workload, "--profiles", files.profiles, "--policy", "fifo",
@@ -314,7 +314,7 @@ TEST_CASE(
     CHECK(Json::parse(idle.output)["average_jct_h"] == Json::parse(without.output)["average_jct_h"]);
 }
 
-TEST_CASE("work that takes less than a second or more than weeks is told of, here and in --json") {
+TEST_CASE("work that takes less than a second or more than weeks causes a warning, here and in --json") {
     const Files files;
     const auto warned = [&](double progress) {
         const std::string half = std::to_string(progress / 2), all = std::to_string(progress);
@@ -335,7 +335,7 @@ TEST_CASE("work that takes less than a second or more than weeks is told of, her
 TEST_CASE(
     "another seed of the trace gives other jobs of the embedded mix, and the jobs of a file in another "
     "order") {
-    using Hours = std::map<std::string, double>;  // from submission to completion, by job
+    using Hours = std::map<std::string, double>;  // hours from submission to completion, by job
     const auto jobs_of = [](std::vector<std::string> options) {
         options.insert(options.end(), {"--policy", "fifo", "--json", "--jobs"});
         Hours hours;
@@ -366,7 +366,8 @@ TEST_CASE(
                      [](const auto& a, const auto& b) { return a.first == b.first; }));
 }
 
-TEST_CASE("nodes are called as --cluster calls their type, spot nodes of it apart, and those are lost") {
+TEST_CASE(
+    "nodes have the name of their type in --cluster, spot nodes a name of their own, and those are lost") {
     const support::Folder folder;
     const auto fails = [&](const std::string& node, const std::vector<std::string>& cluster) {
         const std::string events =
@@ -436,7 +437,7 @@ TEST_CASE(
           answers[0]);
     CHECK(answers_of(replay({"--policy", "max_min", "--json", "--load", "0.5", "--interval", "720"})).at(0) !=
           answers[0]);
-    // What policies of fixed sizes do anyway is no change.
+    // Fixing what a policy fixes anyway changes nothing.
     const auto with = [](const char* policy, const char* sizes) {
         return answers_of(replay({"--policy", policy, "--json", "--load", "0.5", "--sizes", sizes})).at(0);
     };
@@ -451,8 +452,7 @@ TEST_CASE(
     CHECK(elsewhere.errors.find("it runs in shockwave") != std::string::npos);
 }
 
-TEST_CASE(
-    "what starts cost is an owner's, or Sia's for applications that are called like its own, and said") {
+TEST_CASE("start costs are the owner's, or Sia's for applications with its names, and the output says so") {
     const Files files;
     files.write("trace.csv", "name,time,application,num_replicas,batch_size\na,10,bert,1,64\n");
     for (const std::string file : {"placements-gpu.csv", "validation-32.csv", "validation-64.csv"})
@@ -582,7 +582,7 @@ TEST_SUITE("data") {
         const std::string folder = GOODPUT_DATA_DIR "/sia/";
         struct Case {
             std::string trace;
-            double average_hours;  // ../reference: average over faithful replays that break ties otherwise
+            double average_hours;  // ../reference: average over faithful replays with other tie-breaks
         };
         for (const Case& known : {Case{"saturn/workload-1", 0.586}, Case{"philly/workload-1", 0.537}}) {
             double sum = 0;

@@ -29,7 +29,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// The answers of --json, without what differs from run to run.
+/// Returns the answers of --json, without what differs from run to run.
 inline std::vector<nlohmann::ordered_json> answers_of(const Program::End& end) {
     REQUIRE_MESSAGE(end.status == 0, end.errors);
     std::vector<nlohmann::ordered_json> answers;

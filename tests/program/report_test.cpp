@@ -1,4 +1,4 @@
-// `goodput replay --report`: the page.
+// Tests the page that `goodput replay --report` writes.
 
 #include <sys/stat.h>
 
@@ -31,7 +31,7 @@ namespace cli_report {
 using Json = nlohmann::ordered_json;
 using support::Program;
 
-/// A replay's page and what --json says of it, by policy.
+/// A replay's page, and what --json says about it, by policy.
 struct Report {
     std::string page{};
     std::map<std::string, Json> answers{};
@@ -58,8 +58,8 @@ std::size_t count(std::string_view text, std::string_view part) {
     return found;
 }
 
-/// What is wrong with a page's tags: nothing if every element is closed, in order, and every attribute is
-/// quoted. Leaves what scripts and style sheets say alone.
+/// Returns what is wrong with a page's tags: nothing if every element is closed, in order, and every
+/// attribute is quoted. Ignores scripts and style sheets.
 std::string tag_problem(std::string_view page) {
     std::vector<std::string> open;
     for (std::size_t at = page.find('<'); at != std::string_view::npos; at = page.find('<', at)) {
@@ -103,7 +103,7 @@ Json data_of(const std::string& page) {
     return Json::parse(page.substr(at + begin.size(), page.find("</script>", at) - at - begin.size()));
 }
 
-/// The embedded data without the figures that a clock gave.
+/// Returns the embedded data without the figures that come from a clock.
 Json without_clocks(Json data) {
     for (Json& policy : data["policies"])
         for (const char* name : {"policy_ms_median", "policy_ms_p99", "policy_s"}) {
@@ -126,11 +126,11 @@ TEST_CASE("a report is one well-formed page that loads nothing") {
     CHECK(page.starts_with("<!DOCTYPE html>"));
     CHECK(page.ends_with("</html>\n"));
     CHECK(tag_problem(page) == "");
-    CHECK(count(page, "{{") == 0);  // no part is left out
+    CHECK(count(page, "{{") == 0);  // every part was filled in
     CHECK(count(page, "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';") == 1);
     for (const char* elsewhere : {"src=", "@import", "url(", "<link", "fetch(", "XMLHttpRequest", "import("})
         CHECK(count(page, elsewhere) == 0);
-    // Addresses are names: of the libraries in their notices, and of SVG.
+    // Addresses may occur only as names: of the libraries in their notices, and of SVG.
     static const std::regex address("https?://[^\"' \\n]*");
     for (std::sregex_iterator i(page.begin(), page.end(), address), end; i != end; ++i) {
         const std::string found = i->str();
@@ -138,12 +138,12 @@ TEST_CASE("a report is one well-formed page that loads nothing") {
         CHECK((found == "https://www.chartjs.org" || found == "https://github.com/kurkle/color#readme" ||
                found == "http://www.w3.org/2000/svg"));
     }
-    // What its licence asks for.
+    // The licence requires this.
     CHECK(count(page, "Chart.js Contributors") == 1);
     CHECK(count(page, "The above copyright notice and this permission notice shall be included") == 1);
 }
 
-TEST_CASE("the page holds every figure that --json says") {
+TEST_CASE("the page contains every figure of --json") {
     const Report report = report_of({"--policy", "sia,fifo,pollux", "--interval", "120"});
     const Json data = data_of(report.page);
     REQUIRE(data["policies"].size() == 3);
@@ -183,7 +183,7 @@ TEST_CASE("a page begins with its result in a sentence") {
     CHECK(count(twins.page, "<p class=\"result\">Jobs complete equally soon under las and las, ") == 1);
 }
 
-TEST_CASE("the best of our policies and Sia's are beside each other at first") {
+TEST_CASE("at first the page compares the best of our policies with Sia's") {
     const auto shown = [](const std::string& policies) {
         const Report report = report_of({"--policy", policies});
         const Json data = data_of(report.page);
@@ -199,7 +199,7 @@ TEST_CASE("the best of our policies and Sia's are beside each other at first") {
     CHECK(shown("fifo") == Names{"fifo", "fifo"});
 }
 
-TEST_CASE("time axes end where one policy alone is left") {
+TEST_CASE("time axes end when only one policy is left") {
     const auto data_under = [](const std::string& policies) {
         return data_of(report_of({"--policy", policies}).page);
     };
@@ -210,7 +210,7 @@ TEST_CASE("time axes end where one policy alone is left") {
                                     data["policies"][policy]["hours"][job].get<double>());
         return end;
     };
-    const Json both = data_under("goodput,las");  // las holds a job for days
+    const Json both = data_under("goodput,las");  // las keeps a job for days
     const double first = end_of(both, 0), last = end_of(both, 1);
     REQUIRE(last > 1.5 * first);
     CHECK(both["shown_h"].get<double>() == doctest::Approx(first).epsilon(0.01));
@@ -224,7 +224,7 @@ TEST_CASE("time axes end where one policy alone is left") {
     CHECK(alone["shown_h"].get<double>() == doctest::Approx(end_of(alone, 0)).epsilon(0.01));
 }
 
-TEST_CASE("lines of charts are what --json has in one number") {
+TEST_CASE("lines of charts agree with the single numbers of --json") {
     const Report report = report_of({"--policy", "sia,las"});
     const Json data = data_of(report.page);
     for (std::size_t p = 0; p < 2; ++p) {
@@ -257,11 +257,11 @@ TEST_CASE("lines of charts are what --json has in one number") {
         CHECK(last_of("restarts") == doctest::Approx(160 * answer["restarts_per_job"].get<double>()));
         CHECK(area(chart_of(data, "waiting")["lines"][p]) ==
               doctest::Approx(160 * answer["queueing_h"].get<double>()).epsilon(0.01));
-        // Means over parts of the time have the area of what was held.
+        // Means over parts of the time must have the area of what was held.
         CHECK(area(chart_of(data, "held")["lines"][p]) / 100 ==
               doctest::Approx(answer["utilisation"].get<double>() * answer["makespan_h"].get<double>())
                   .epsilon(0.02));
-        // The mean over jobs, from where the curve of completion times has them.
+        // The mean over jobs, from the curve of completion times.
         const Json& completions = chart_of(data, "completions")["lines"][p];
         const double above = 100 * completions["end"].get<double>() - area(completions);
         const double least = completions["points"][0];
@@ -270,7 +270,7 @@ TEST_CASE("lines of charts are what --json has in one number") {
     }
 }
 
-TEST_CASE("equal input gives equal bytes but for what the clock says") {
+TEST_CASE("equal input gives equal bytes, except for times of the clock") {
     const std::vector<std::string> options{"--policy", "sia,pollux,tiresias"};
     const std::string first = report_of(options).page, second = report_of(options).page;
     CHECK(without_clocks(data_of(first)).dump() == without_clocks(data_of(second)).dump());
@@ -278,7 +278,7 @@ TEST_CASE("equal input gives equal bytes but for what the clock says") {
     CHECK(frame(first) == frame(second));
 }
 
-TEST_CASE("blocks show every GPU that was held: none twice, none that is not there, all of them together") {
+TEST_CASE("blocks show every GPU that was held: none twice, none that does not exist, and all together") {
     const support::Folder folder;
     const std::string events = folder.write("events.csv",
                                             "time,event,subject,gpu_type,gpus\n"
@@ -309,7 +309,7 @@ TEST_CASE("blocks show every GPU that was held: none twice, none that is not the
                 const long gpus = data["gpu_types"][type]["gpus"];
                 const Json& lane = policy["lanes"][type];
                 changes += lane["capacity"].size() / 2 - 1;
-                // GPUs by quantum, one bit each, so that two blocks cannot have the same.
+                // GPUs by quantum, one bit each, so that two blocks with the same GPU are noticed.
                 std::vector<unsigned long long> taken(static_cast<std::size_t>(end));
                 bool fits = true, twice = false;
                 const std::vector<long> blocks = lane["blocks"];
@@ -331,12 +331,12 @@ TEST_CASE("blocks show every GPU that was held: none twice, none that is not the
                 CHECK_FALSE(twice);
             }
             const Json& answer = report.answers.at(policy["name"]);
-            // Rests of rounds after a completion count as used, but nobody holds the GPUs any more.
+            // After a completion, the rest of the round counts as used, but no job holds the GPUs any more.
             CHECK(gpu_hours <=
                   doctest::Approx(answer["gpu_hours_per_job"].get<double>() * 160).epsilon(0.001));
             CHECK(gpu_hours ==
                   doctest::Approx(answer["gpu_hours_per_job"].get<double>() * 160).epsilon(0.04));
-            // Every restart is seen, whether a decision or a failure made it.
+            // Every restart is visible, whether a decision or a failure caused it.
             CHECK(policy["restart_times"].size() / 2 ==
                   static_cast<std::size_t>(std::lround(answer["restarts_per_job"].get<double>() * 160)));
             CHECK((changes > 0) == run.with_events);
@@ -401,13 +401,12 @@ TEST_SUITE("data") {
     }
 }
 
-TEST_CASE(
-    "an interrupted replay leaves the old files as they were, and keeps the policies that are complete") {
+TEST_CASE("an interrupted replay does not change old files, and keeps the policies that are complete") {
     const support::Folder folder;
     const std::vector<std::string> names{"report.html", "t.csv", "t.tex"};
     const std::vector<std::string> ends{"</html>\n", "\n", "\\end{tabular}\n"};
     std::vector<std::string> options{GOODPUT_PROGRAM, "replay", "--json", "--policy", "fifo"};
-    for (int more = 0; more < 20; ++more) options.back() += ",pollux";  // it takes seconds
+    for (int more = 0; more < 20; ++more) options.back() += ",pollux";  // this takes seconds
     for (std::size_t f = 0; f < 3; ++f)
         options.insert(options.end(), {std::vector<std::string>{"--report", "--csv", "--latex"}[f],
                                        folder.write(names[f], "of yesterday")});
@@ -417,7 +416,7 @@ TEST_CASE(
         CHECK(Json::parse(program.ask(""))["policy"] == "fifo");
         for (int wait = 0; wait < 2000 && !saved(0).ends_with(ends[0]); ++wait)
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }  // where it is killed
+    }  // the program is killed here
     for (std::size_t f = 0; f < 3; ++f) {
         CAPTURE(names[f]);
         CHECK(folder.read(names[f]) == "of yesterday");
@@ -434,7 +433,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a file of results is replaced at the end; a link stays one, and what is no file is written to") {
+TEST_CASE("a file of results is replaced at the end; a link stays one, and a pipe is written to") {
     const support::Folder folder;
     const std::string path = folder.write("a.csv", "old"), link = folder.path("link.csv");
     std::filesystem::permissions(path,
@@ -458,7 +457,7 @@ TEST_CASE("a file of results is replaced at the end; a link stays one, and what 
 
     const std::string pipe = folder.path("pipe");
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-    std::fstream reader(pipe);  // for reading and writing: nobody waits
+    std::fstream reader(pipe);  // opened for reading and writing, so that neither end waits
     cli::ResultFile to_pipe(pipe);
     to_pipe.save([](std::ostream& out) { out << "half\n"; });
     to_pipe.finish([](std::ostream& out) { out << "whole\n"; });

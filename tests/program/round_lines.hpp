@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PROGRAM_ROUND_LINES_HPP
 #define GOODPUT_TESTS_PROGRAM_ROUND_LINES_HPP
 
-// Lines for `goodput plan`, and what every answer has to respect. For tests: includes doctest.
+// Lines for `goodput plan`, and checks that every answer must pass. For tests: includes doctest.
 
 #include <algorithm>
 #include <initializer_list>
@@ -26,13 +26,13 @@ using goodput::PolluxThroughput;
 using goodput::Shape;
 using Json = nlohmann::ordered_json;
 
-/// `goodput plan` with these options.
+/// Starts `goodput plan` with these options.
 inline Program plan(std::vector<std::string> options = {}) {
     options.insert(options.begin(), {GOODPUT_PROGRAM, "plan"});
     return Program(std::move(options));
 }
 
-/// The answer, which must not be an error.
+/// Returns the answer to a line, which must not be an error.
 inline Json ask(Program& program, const Json& line) {
     const Json answer = Json::parse(program.ask(line.dump()));
     REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
@@ -96,7 +96,7 @@ inline Json sample(const std::string& type, Shape shape, int batch, double speed
             {"sync_s", (step - compute) * factor}};
 }
 
-/// The answer without what differs from run to run.
+/// Returns the answer without what differs from run to run.
 inline Json untimed(Json answer) {
     answer.erase("milliseconds");
     return answer;
@@ -117,14 +117,14 @@ inline Shape shape_of(const Json& entry) {
     return shape;
 }
 
-/// What a job holds, in an order of its own.
+/// Returns what a job holds, sorted.
 inline std::set<std::pair<std::string, int>> shares_of(const Json& nodes) {
     std::set<std::pair<std::string, int>> shares;
     for (const Json& share : nodes) shares.emplace(share[0].get<std::string>(), share[1].get<int>());
     return shares;
 }
 
-/// Nobody gets what is not there, or anything new on drained nodes, and every job gets what it may hold.
+/// No job gets more than exists, or anything new on drained nodes, and every job gets what it may hold.
 inline void check_plan(const Json& round, const Json& answer) {
     std::map<std::string, int> left, size;
     std::map<std::string, std::string> type_of;
@@ -154,7 +154,7 @@ inline void check_plan(const Json& round, const Json& answer) {
         std::set<std::string> distinct, sizes, of_types;
         for (const Json& share : got["nodes"]) {
             REQUIRE(left.contains(share[0]));
-            // A job that stays may have nodes of several types and sizes, if it has got them elsewhere.
+            // A job that stays may have nodes of several types and sizes if another system placed it.
             if (!keeps && !stays) CHECK(type_of[share[0]] == got["gpu_type"]);
             of_types.insert(type_of[share[0]]);
             CHECK(share[1].get<int>() >= 1);

@@ -1,5 +1,5 @@
-// One job or node of a line that makes no sense is set aside and named, and the rest is planned; so are names
-// that stand twice in one object. --strict refuses such lines.
+// An invalid job or node of a line is set aside and named, and the rest is planned. The same holds for
+// names that occur twice in an object. With --strict, the program refuses such lines.
 
 #include <fstream>
 #include <string>
@@ -23,7 +23,7 @@ Program run(std::vector<std::string> options) {
     return Program(std::move(options));
 }
 
-/// A line with a job that runs and is to be spoiled, and one that waits.
+/// Returns a line with a running job, which a test spoils, and a waiting one.
 Json two_jobs() {
     Json bad = job("bad");
     bad["placement"] = placement({{"aws-0", 2}});
@@ -96,7 +96,7 @@ TEST_CASE("NaN and infinity cost their job the round, and not the line") {
     CHECK(program.ask(time).find("time_s is \\\"NaN\\\"") != std::string::npos);
 }
 
-TEST_CASE("a job that was set aside is as it was when it makes sense again") {
+TEST_CASE("a job that was set aside continues unchanged once it is valid again") {
     Json line = two_jobs();
     line["jobs"][0]["samples"] = Json::array({sample("aws", {1, 2}, 64), sample("aws", {1, 1}, 64)});
     for (const char* models : {"separate", "refined"}) {
@@ -115,7 +115,7 @@ TEST_CASE("a job that was set aside is as it was when it makes sense again") {
     }
 }
 
-TEST_CASE("no new job comes to a node that makes no sense; what has no name of its own is left out") {
+TEST_CASE("no new job comes to a node that makes no sense; a node or job without its own name is left out") {
     for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
              {"gpus", 0}, {"gpus", "four"}, {"gpu_type", 7}, {"drained", "yes"}, {"cores", -1}}) {
         Json line = two_jobs();
@@ -143,7 +143,7 @@ TEST_CASE("no new job comes to a node that makes no sense; what has no name of i
     for (const Json& share : entry(answer, "other")["nodes"]) CHECK(share[1].get<int>() <= 4);
 }
 
-TEST_CASE("a name that stands twice is warned of, and refused with --strict") {
+TEST_CASE("a name that occurs twice causes a warning, and is refused with --strict") {
     const std::string line = two_jobs().dump();
     const std::string twice = line.substr(0, line.size() - 1) + R"(,"jobs":[]})";
     Program program = run({}), strict = run({"--strict"});
@@ -193,7 +193,7 @@ TEST_SUITE("data") {
     }
 }
 
-TEST_CASE("of no completed job there is no average, and that is said") {
+TEST_CASE("without a completed job there is no average, and the output says so") {
     const support::Folder folder;
     const std::string workload = folder.write("huge.csv",
                                               "name,time,application,num_replicas,batch_size\n"

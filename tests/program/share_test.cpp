@@ -1,4 +1,4 @@
-// `goodput share`, driven through pipes; the data suite asks it for every recorded optimum.
+// Tests `goodput share` through pipes. The data suite asks it for every recorded optimum.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ Program share() { return Program({GOODPUT_PROGRAM, "share"}); }
 
 Json ask(Program& program, const Json& question) { return Json::parse(program.ask(question.dump())); }
 
-/// The least (or most, if `worst` says so) of a number of each job.
+/// Returns the least (or most, if `worst` says so) of a number of each job.
 template <class Number>
 double extreme(const ShareProblem& problem, Number number, bool worst) {
     double result = worst ? 0 : support::infinite;
@@ -41,7 +41,7 @@ double sum_of_rates(const ShareProblem&, const std::vector<double>&, const std::
     return sum;
 }
 
-// The objectives by the definitions of the paper, from shares and rates.
+// The objectives as the paper defines them, from shares and rates.
 
 double largest_minimum(const ShareProblem& problem, const std::vector<double>&,
                        const std::vector<double>& rates) {
@@ -91,13 +91,13 @@ double per_dollar(const ShareProblem& problem, const std::vector<double>& shares
     return sum;
 }
 
-/// A folder of recorded optima.
+/// A folder of recorded optima, all of one policy.
 struct Policy {
     const char* folder;
     const char* objective;
     double (*recomputed)(const ShareProblem&, const std::vector<double>& shares,
-                         const std::vector<double>& rates);      ///< null: does not follow from the shares
-    enum { allocation, formula, too_much } shares = allocation;  ///< formula: also where a job cannot run
+                         const std::vector<double>& rates);      ///< null: the shares do not give it
+    enum { allocation, formula, too_much } shares = allocation;  ///< formula: even if a job cannot run
 };
 constexpr Policy policies[] = {
     {"max_min_fairness_perf", "max_min", largest_minimum},
@@ -118,7 +118,7 @@ Json read_json(const std::filesystem::path& path) {
     return Json::parse(file);
 }
 
-/// A recorded instance as the program is asked.
+/// Returns a recorded instance as a question to the program.
 Json question_of(const Json& instance, const Json& reference, const std::string& objective) {
     Json question{{"objective", objective}, {"gpus", Json::object()}, {"price_h", Json::object()}};
     const Json& types = instance["worker_types"];
@@ -144,7 +144,7 @@ Json question_of(const Json& instance, const Json& reference, const std::string&
     return question;
 }
 
-/// The same as a problem of the library.
+/// Returns the same question as a problem of the library.
 ShareProblem problem_of(const Json& question) {
     ShareProblem problem;
     for (const auto& [type, gpus] : question["gpus"].items()) {
@@ -167,7 +167,7 @@ ShareProblem problem_of(const Json& question) {
     return problem;
 }
 
-/// By job and type.
+/// Returns shares by job and type.
 std::vector<double> shares_of(const Json& question, const Json& answer) {
     std::vector<double> shares;
     for (const Json& of : answer["shares"])
@@ -194,7 +194,8 @@ TEST_CASE("an answer has the fields of the format, in their order") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("every objective answers, water filling with levels, and deadlines that cannot be met are told") {
+TEST_CASE(
+    "every objective answers, water filling with levels, and deadlines that cannot be met are reported") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
@@ -222,8 +223,7 @@ TEST_CASE("every objective answers, water filling with levels, and deadlines tha
 }
 
 TEST_CASE(
-    "who is blind to rates shares time: the least is that of GPUs over weights, the rates are the true "
-    "ones") {
+    "objectives blind to rates share time: the least is that of GPUs over weights, and rates are true") {
     Program program = share();
     support::Random random(11);
     for (int round = 0; round < 60; ++round) {
@@ -235,7 +235,7 @@ TEST_CASE(
             const bool only_b = random.chance(0.2);
             everywhere &= !only_b;
             const double weight = random.integer(1, 3);
-            const int gpus = random.integer(1, 3);  // there are three of a type
+            const int gpus = random.integer(1, 3);  // there are three GPUs per type
             question["jobs"].push_back({{"gpus", gpus},
                                         {"weight", weight},
                                         {"rate", {{"a", only_b ? 0 : random.between(1, 9)}, {"b", 2}}}});
@@ -259,7 +259,7 @@ TEST_CASE(
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("two jobs that gain by it run together, under every objective that looks at pairs") {
+TEST_CASE("two jobs that gain from it run together, under every objective that uses pairs") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
@@ -278,8 +278,8 @@ TEST_CASE("two jobs that gain by it run together, under every objective that loo
             CHECK(answer["pair_shares"][0].value("v100", 0.0) < 0.01);
         else
             CHECK(answer["pair_shares"][0]["v100"].get<double>() > 0.01);
-        CHECK(answer["pair_shares"][1].empty());  // in turns both have as much
-        // What the answer says of rates is what its shares come to.
+        CHECK(answer["pair_shares"][1].empty());  // taking turns would give both as much
+        // The rates in the answer follow from its shares.
         for (std::size_t j = 0; j < 3; ++j) {
             double rate = 0, time = 0;
             for (const auto& [type, share] : answer["shares"][j].items()) {
@@ -317,7 +317,7 @@ TEST_CASE("pairs that make no sense are refused with their place") {
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("within entities water rises as the entity says") {
+TEST_CASE("within an entity, water filling follows the entity's own rule") {
     Program program = share();
     Json question = Json::parse(
         R"({"objective":"water_filling","gpus":{"a":3},"jobs":[{"rate":{"a":1},"entity":"x"},
@@ -334,7 +334,7 @@ TEST_CASE("within entities water rises as the entity says") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("who can never run is named with the reason, and no time is told where nobody can") {
+TEST_CASE("a job that can never run is named with the reason, and if none can, no time is stated") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"v":4,"k":4},"price_h":{"v":2,"k":1},"jobs":[
@@ -380,7 +380,7 @@ TEST_CASE("a gap may be asked for, and no jobs or types is no error") {
     CHECK(ask(program, question)["objective"] == 0);
     question["objective"] = "allox";
     question["jobs"] = {{{"rate", Json::object()}, {"left", 9}}};
-    CHECK(ask(program, question)["shares"][0] == Json::object());  // it can run nowhere
+    CHECK(ask(program, question)["shares"][0] == Json::object());  // the job can run nowhere
     question["gpus"] = Json::object();
     CHECK(ask(program, question)["prices"] == Json::object());
     CHECK(program.finish().status == 0);

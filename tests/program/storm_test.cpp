@@ -1,7 +1,7 @@
-// `goodput plan` beside a cluster to which anything may happen between two lines: nodes go, return, shrink,
-// become others or are drained; jobs go, return, are renamed or say what is no longer true; time stands still
-// or runs backwards. Every line gets a plan that is valid and, if it contradicts itself, a warning that names
-// whom and what; and the next line is served.
+// Runs `goodput plan` for a cluster to which anything may happen between two lines: nodes go, return,
+// shrink, change type or are drained; jobs go, return, are renamed or state what is no longer true; time
+// stands still or runs backwards. Every line gets a valid plan and, if the line contradicts itself, a
+// warning that names the subject and the problem. The next line is served, too.
 
 #include <algorithm>
 #include <cstdint>
@@ -57,7 +57,7 @@ public:
         return round_of(time_, nodes, jobs);
     }
 
-    /// Most of the time everybody does as the plan says, but now and then somebody does not get to it.
+    /// Mostly all jobs follow the plan, but now and then one fails to.
     void carry_out(const Json& answer) {
         for (const Json& got : answer["plan"])
             for (Json& job : jobs_) {
@@ -69,7 +69,7 @@ public:
             }
     }
 
-    /// After an error somebody looks and says what is true: nobody runs.
+    /// After an error an operator corrects the state: no job runs.
     void clear() {
         for (Json& job : jobs_)
             if (random_.chance(0.5)) job["placement"] = nullptr;
@@ -103,7 +103,7 @@ private:
             if (random_.chance(0.5)) gone_.push_back(job);
             return true;
         });
-        // Back, with what it held when it left.
+        // A job returns with what it held when it left.
         if (!gone_.empty() && random_.chance(0.2)) {
             jobs_.push_back(gone_.back());
             gone_.pop_back();
@@ -120,7 +120,7 @@ private:
 
     Json newcomer() {
         Json fresh = job("job-" + std::to_string(count_++), time_ + random_.between(-100, 100));
-        fresh["kind"] = fresh["name"];  // nobody learns from others
+        fresh["kind"] = fresh["name"];  // no job learns from others
         Json& local = fresh["batch"]["local"];
         local = Json::object();
         for (const std::string& type : gpu_types)
@@ -139,7 +139,7 @@ private:
 
     void measure(Json& job) {
         if (job["placement"].is_null() || random_.chance(0.6)) return;
-        // What is measured was on the GPU type of then, which may be gone by now.
+        // The measurement is from the GPU type held before, which may be gone by now.
         if (shape_of(job["placement"]).gpus % 4 != 0 && job.contains("gpus_per_replica")) return;
         job["samples"].push_back(sample(job["type"], shape_of(job["placement"]), job["local"].get<int>(),
                                         random_.between(0.9, 1.1)));
@@ -155,7 +155,7 @@ private:
     int count_ = 0, count_nodes_ = 8;
 };
 
-/// NameList a warning has to name, if the line contradicts itself; the same, found out in another way.
+/// Returns the subjects that warnings must name if the line contradicts itself, found independently.
 std::set<std::string> contradictions(const Json& line) {
     std::set<std::string> whom;
     std::map<std::string, Json> nodes;
@@ -187,8 +187,8 @@ std::set<std::string> contradictions(const Json& line) {
     return whom;
 }
 
-/// Jobs that are set aside stay on the nodes of theirs that are there; what the others get lies beside that,
-/// where there is room for it. Notes whose measurements were taken in, and of whom that cannot be told.
+/// Jobs that are set aside stay on those of their nodes that exist. Other jobs get only what is free next
+/// to them. Records in `measured` and `unsure` whose measurements were accepted, or may have been.
 void check_set_aside(const Json& line, const Json& answer, std::set<std::string>& measured,
                      std::set<std::string>& unsure) {
     std::map<std::string, int> size, left;
@@ -243,8 +243,8 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
     for (const std::vector<std::string>& options : settings) {
         Program program = plan(options);
         Storm storm(seed++);
-        std::set<std::string> measured;  // jobs that the program knows something of
-        std::set<std::string> unsure;    // jobs that it may know something of
+        std::set<std::string> measured;  // jobs about which the program knows something
+        std::set<std::string> unsure;    // jobs about which it may know something
         std::set<std::string> in_answers;
         for (int round = 0; round < 400; ++round) {
             CAPTURE(seed);
@@ -255,7 +255,7 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             const std::set<std::string> whom = contradictions(line);
             CAPTURE(answer.dump());
             REQUIRE(!answer.contains("error"));
-            std::vector<std::string> refusals;  // beside what is only probably a slip
+            std::vector<std::string> refusals;  // refusals that are not only a probable slip
             for (const Json& warning : answer.value("warnings", Json::array()))
                 if (const std::string& text = *in_answers.insert(warning.get<std::string>()).first;
                     text.find(", but must be ") != std::string::npos)
@@ -273,8 +273,8 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             ++served;
             CHECK(whom.empty());
             check_plan(line, answer);
-            // What was measured is remembered by the name, as long as the job is there; of refined models by
-            // the kind, for longer.
+            // Measurements are remembered by name as long as the job is there. Refined models remember them
+            // by kind, for longer.
             const bool by_kind = options.size() < 2 || options[1] != "separate";
             std::set<std::string> known;
             for (std::size_t j = 0; j < line["jobs"].size(); ++j) {
@@ -292,7 +292,7 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             storm.carry_out(answer);
         }
         const Program::End end = program.finish();
-        // What is said there stands in an answer, too.
+        // Each warning on standard error is in an answer, too.
         for (std::size_t at = 0; at < end.errors.size(); at = end.errors.find('\n', at) + 1) {
             const std::string said = end.errors.substr(at, end.errors.find('\n', at) - at);
             const std::size_t sentence = said.find(": ", said.find(": ") + 2) + 2;  // goodput: line 7: ...

@@ -1,4 +1,4 @@
-// `goodput replay --world synergy`: traces that one can reckon by hand, and the published results.
+// Tests `goodput replay --world synergy` with traces that can be computed by hand, and the published results.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ Program::End replay(const std::vector<std::string>& options) {
     return support::replay({"--world", "synergy"}, options);
 }
 
-/// Two models, one that is twice as fast with three cores a GPU as with two, and one that needs but one.
+/// Two models: one is twice as fast with three cores per GPU as with two, the other needs only one core.
 const std::string profiles = R"({
     "cpu_values": [1, 2, 3], "mem_values_gb": [25, 50],
     "profiles": {"models": {
@@ -47,7 +47,7 @@ struct Files : support::Folder {
     }
 };
 
-/// Seconds from submission to completion of every job, in whole seconds, by host.
+/// Returns the whole seconds from submission to completion of every job, by host.
 std::map<std::string, std::vector<double>> seconds_by_host(const Files& files, const std::string& trace,
                                                            const std::string& policy = "fifo") {
     std::map<std::string, std::vector<double>> seconds;
@@ -60,7 +60,7 @@ std::map<std::string, std::vector<double>> seconds_by_host(const Files& files, c
 
 using Seconds = std::vector<double>;
 
-TEST_CASE("a job with more cores than its part of the node is done in fewer rounds, where they are spared") {
+TEST_CASE("a job with more cores than its share completes in fewer rounds if the cores are free") {
     const Files files;
     const auto seconds = seconds_by_host(files, "a,hungry,0,600,1\nb,frugal,0.001,600,1\n");
     // The first decision is at 1 s, and jobs complete at the end of a round.
@@ -80,9 +80,9 @@ TEST_CASE(
     CHECK(seconds.at("opt") == Seconds{601, 601});
 }
 
-TEST_CASE("a demand that no node has is cut to the node, and its speed is drawn on a line") {
+TEST_CASE("a demand larger than any node is cut to the node, and its speed is interpolated") {
     const Files files;
-    // Two of four cores for each GPU: as many as in proportion, so no faster.
+    // Two of four cores per GPU equal the proportional share, so the job is not faster.
     const auto seconds = seconds_by_host(files, "a,hungry,0,600,2\n");
     for (const auto& times : seconds) {
         CAPTURE(times.first);
@@ -90,16 +90,16 @@ TEST_CASE("a demand that no node has is cut to the node, and its speed is drawn 
     }
 }
 
-TEST_CASE("whole iterations a round, decisions at the end of the round in which jobs come") {
+TEST_CASE("rounds have whole iterations, and decisions fall at the end of the round in which jobs come") {
     const Files files;
     const auto seconds = seconds_by_host(files, "a,frugal,10,301,1\nb,frugal,310.5,300,1\n");
     for (const auto& times : seconds) {
         CAPTURE(times.first);
-        CHECK(times.second == Seconds{890, 590});  // decided at 300 and 600
+        CHECK(times.second == Seconds{890, 590});  // decisions at 300 and 600
     }
 }
 
-TEST_CASE("orders differ in who is served first") {
+TEST_CASE("orders differ in which job is served first") {
     const Files files;
     const std::string trace = "long,frugal,0,900,2\nshort,frugal,0.5,300,2\n";
     CHECK(seconds_by_host(files, trace, "fifo").at("tune") == Seconds{901, 1201});
@@ -129,7 +129,7 @@ TEST_CASE("one row for each pair of policy and host, with both names") {
     CHECK(table.status == 0);
     CHECK(table.errors == "");
     const std::vector<std::string> lines = lines_of(table.output);
-    // Six orders under five hosts, and two policies of ours under one.
+    // Six orders under five host mechanisms, and two of our policies under one.
     CHECK(lines.size() == 3 * (1 + 6 * 5 + 2) + 2);
     CHECK(lines.at(0).starts_with("policy            host "));
     CHECK(lines.at(1).starts_with("fifo              proportional "));
@@ -137,12 +137,11 @@ TEST_CASE("one row for each pair of policy and host, with both names") {
     CHECK(lines.at(32).starts_with("goodput-declared  goodput "));
 }
 
-TEST_CASE(
-    "speeds are relative to what goes with a GPU in proportion, also on other nodes than the profiled") {
+TEST_CASE("speeds are relative to a GPU's proportional share, even on nodes other than the profiled ones") {
     const Files files;
     std::vector<std::string> options =
         files.options("a,hungry,0,600,1\n", {"--policy", "fifo", "--host", "proportional,greedy", "--json"});
-    options[7] = "6";  // three cores a GPU
+    options[7] = "6";  // three cores per GPU
     for (const Json& answer : answers_of(replay(options)))
         CHECK(answer["average_jct_h"].get<double>() == doctest::Approx(301 / 3600.0));
 }
@@ -232,7 +231,7 @@ TEST_SUITE("data") {
         CHECK(std::exp(logarithms / pairs) < 0.98);
     }
 
-    TEST_CASE("every published result: job by job, or where opt has the choice among equals nearly so") {
+    TEST_CASE("every published result: job by job, or nearly so if opt chooses among equals") {
         const std::string folder = GOODPUT_DATA_DIR "/synergy";
         const std::map<std::string, std::string> hosts{
             {"fair", "proportional"}, {"greedy", "greedy"}, {"tune", "tune"}, {"opt", "opt"}};

@@ -1,4 +1,4 @@
-// `goodput replay --world tasks`: traces that one can reckon by hand.
+// Tests `goodput replay --world tasks` with traces that can be computed by hand.
 
 #include <sstream>
 #include <string>
@@ -54,7 +54,7 @@ TEST_CASE("tasks: after its pilot the shorter of two jobs goes first") {
     double longer = 0, shorter = 0;
     for (const auto& job : row["completions"])
         (job["name"] == "long" ? longer : shorter) = job["completion_h"].get<double>() * 3600;
-    // 13,200 seconds of work on two GPUs; the short one waits for no more than the other's pilot.
+    // There are 13,200 seconds of work on two GPUs. The short job waits only for the other's pilot.
     CHECK(longer >= 6600);
     CHECK(longer <= 7200);
     CHECK(shorter <= 60 * 20 + 60);

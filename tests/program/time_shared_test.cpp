@@ -1,4 +1,4 @@
-// `goodput replay --world gavel` and `--world shockwave`: what they refuse, what they print, and the
+// Tests `goodput replay --world gavel` and `--world shockwave`: what they refuse, what they print, and the
 // published results.
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace cli_time_shared {
 using Json = nlohmann::ordered_json;
 using support::Program;
 
-/// A world and what else is said.
+/// A world and further options.
 using Options = std::vector<std::string>;
 
 Program::End replay(const Options& options) {
@@ -40,7 +40,7 @@ std::vector<Json> answers_of(Options options) {
     return answers;
 }
 
-/// Two programs on two GPU types, one of which cannot run on the slow one.
+/// Two programs on two GPU types. One of them cannot run on the slow type.
 struct GavelFiles : support::Folder {
     std::string trace = write("trace",
                               "both\tcmd\tdir\t--n\t0\t3600\t1\t1\t-1.000000\t0.0\n"
@@ -56,7 +56,7 @@ struct GavelFiles : support::Folder {
     }
 };
 
-/// A model with 100 steps of 10 examples an epoch, at 1 step a second.
+/// A model with 100 steps of 10 examples per epoch, at 1 step per second.
 struct ShockwaveFiles : support::Folder {
     std::string trace =
         write("trace.jsonl", R"({"job": 0, "model": "m", "batch": 10, "gpus": 1, "mode": "static",)"
@@ -78,8 +78,8 @@ struct ShockwaveFiles : support::Folder {
     }
 };
 
-/// What Gavel's public simulator (stanford-futuredata/gavel at c4fa400, seed 0) gives for the
-/// 60 jobs of dyn60_single.trace on 4 V100, 4 P100 and 4 K80 in rounds of 360 s: seconds from submission to
+/// Results of Gavel's public simulator (stanford-futuredata/gavel at c4fa400, seed 0) for the 60 jobs of
+/// dyn60_single.trace on 4 V100, 4 P100 and 4 K80 in rounds of 360 s: seconds from submission to
 /// completion, by job, under fifo_packed and gandiva.
 const std::map<std::string, std::vector<double>> packed_seconds{
     {"fifo_packed",
@@ -108,22 +108,22 @@ std::map<std::string, std::vector<double>> seconds_by_policy(const std::vector<J
 TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
     const GavelFiles files;
     const auto seconds = seconds_by_policy(answers_of(files.options({"--policy", "fifo,goodput-declared"})));
-    // The second comes in the first round, when the first already has a quick GPU.
+    // The second job comes in the first round, when the first one already has a fast GPU.
     CHECK(seconds.at("fifo").at(0) == 1800);
     CHECK(seconds.at("goodput-declared").at(0) <= 3600);
     CHECK(seconds.at("goodput-declared").at(1) <= 1800 + 900);
 }
 
-TEST_CASE("what is not kept of a file of speeds is not taken for something that is given twice") {
+TEST_CASE("parts of a file of speeds that are not kept are not reported as given twice") {
     const GavelFiles files;
     for (const char* policy : {"fifo", "fifo_packed"})
         CHECK(replay(files.options({"--policy", policy})).errors.find("twice") == std::string::npos);
 }
 
-TEST_CASE("two jobs on the same GPU do what is measured of them together") {
+TEST_CASE("two jobs on the same GPU run at the speeds measured for both together") {
     GavelFiles files;
-    // One GPU on which both are alone at 1 step a second and together at 0.8 and 0.9: 360 steps and 405 in a
-    // round of 450 s; nobody starts before shares are computed at 0.
+    // Both jobs run at 1 step per second alone on the GPU, and at 0.8 and 0.9 together: 360 and 405 steps
+    // in a round of 450 s. No job starts before shares are computed at 0.
     files.write("trace",
                 "both\tcmd\tdir\t--n\t0\t720\t1\t1\t-1.000000\t0.0\n"
                 "fast\tcmd\tdir\t--n\t0\t990\t1\t1\t-1.000000\t0.0\n");
@@ -136,12 +136,12 @@ TEST_CASE("two jobs on the same GPU do what is measured of them together") {
                                "one:1x1", "--interval", "450", "--policy", policy}))
             .at(policy);
     };
-    // Both until 900, when the first is done; then 180 steps alone.
+    // Both run until 900, when the first is done. Then the second does 180 steps alone.
     CHECK(seconds("fifo_packed") == std::vector<double>{900, 1080});
     CHECK(seconds("max_min_packed") == std::vector<double>{900, 1080});
     CHECK(seconds("goodput-pairs") == std::vector<double>{900, 1080});
     CHECK(seconds("fifo").at(1) == 1710);
-    // Not measured together: in turns.
+    // A pair that was not measured takes turns.
     files.write("speeds.json",
                 R"json({"one": {"('both', 1)": {"null": 1}, "('fast', 1)": {"null": 1}}})json");
     for (const char* policy : {"max_min_packed", "goodput-pairs", "fifo_packed", "gandiva"}) {
@@ -151,7 +151,7 @@ TEST_CASE("two jobs on the same GPU do what is measured of them together") {
     }
 }
 
-TEST_CASE("policies of pairs run in Gavel's world where they are named, and complete every job") {
+TEST_CASE("policies of pairs run in Gavel's world if they are named, and complete every job") {
     const GavelFiles files;
     const std::string names =
         "max_min_packed,water_filling_packed,finish_time_fairness_packed,makespan_packed,"
@@ -168,7 +168,7 @@ TEST_CASE("policies of pairs run in Gavel's world where they are named, and comp
         for (const Json& named : answers) CHECK(answer["policy"] != named["policy"]);
 }
 
-TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's world where they are named") {
+TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's world if they are named") {
     const GavelFiles files;
     const std::string names = "sia,pollux,optimus,tiresias,las,srtf";
     for (const Json& answer : answers_of(files.options({"--policy", names}))) {
@@ -184,8 +184,7 @@ TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's wor
     CHECK(elsewhere.errors.find("it runs in sia") != std::string::npos);
 }
 
-TEST_CASE(
-    "another seed of the trace gives its jobs in another order, and steps that are too many are told of") {
+TEST_CASE("another seed of the trace reorders its jobs, and too many steps cause a warning") {
     GavelFiles files;
     const auto first = [&](const char* seed) {
         return answers_of(files.options({"--policy", "fifo", "--trace-seed", seed})).at(0)["completions"];
@@ -232,7 +231,7 @@ TEST_CASE("--load brings the same jobs in less time, --interval cuts time into o
         more.insert(more.end(), {"--policy", policy});
         return seconds_by_policy(answers_of(files.options(more))).at(policy).at(1);
     };
-    // Shares are computed when the first job ends, at 1800 s, and the second then runs for 900.
+    // Shares are computed when the first job ends, at 1800 s. The second then runs for 900 s.
     CHECK(at("fifo", {}) == 1800 + 900 - 10);
     CHECK(at("fifo", {"--load", "2"}) == 1800 + 900 - 5);
     CHECK(at("goodput", {"--interval", "100"}) < at("goodput", {}));
@@ -402,7 +401,7 @@ TEST_SUITE("data") {
         close(averages);
     }
 
-    TEST_CASE("our policy beside Shockwave's own run: better in makespan, average, worst and unfair") {
+    TEST_CASE("our policy against Shockwave's own run: better in makespan, average, worst and unfair") {
         const Json answer =
             answers_of({"shockwave", "--workload", data + "/shockwave/traces/120.jsonl", "--profiles",
                         data + "/shockwave", "--cluster", "v100:32x1", "--policy", "goodput"})

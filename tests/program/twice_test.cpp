@@ -1,4 +1,4 @@
-// A name that stands twice in one object is found at any depth, and nowhere else.
+// A name that occurs twice in one object is found at any depth, and nothing else is reported.
 
 #include <algorithm>
 #include <sstream>
@@ -19,7 +19,7 @@ namespace cli_twice {
 using cli::Json;
 using support::Random;
 
-/// A random document, whose places of fields that stand twice are appended to `twice` in their order.
+/// Returns a random document. Appends the places of fields that occur twice to `twice`, in order.
 std::string document(Random& random, const std::string& place, int depth, std::vector<std::string>& twice) {
     const int kind = depth == 0 ? 0 : random.integer(0, 3);
     if (kind == 0) return random.chance(0.5) ? "7" : R"("a \"text\": {")";
@@ -42,7 +42,7 @@ std::string document(Random& random, const std::string& place, int depth, std::v
     return "{" + text + "}";
 }
 
-TEST_CASE("fields that stand twice are found with their places, and the last one counts as ever") {
+TEST_CASE("fields that occur twice are found with their places, and the last one counts as before") {
     Random random(92);
     int found = 0;
     for (int trial = 0; trial < 2000; ++trial) {
@@ -68,7 +68,7 @@ TEST_CASE("a long name in a place is cut off between two letters") {
     }
 }
 
-TEST_CASE("a file with a field that stands twice is read with a warning, and refused where that is strict") {
+TEST_CASE("a file with a field that occurs twice is read with a warning, and refused if strict") {
     const support::Folder folder;
     const std::string path = folder.write("twice.json", R"({"a": {"b": 1, "b": 2}})");
     CHECK(cli::read_json_file(path)["a"]["b"] == 2);

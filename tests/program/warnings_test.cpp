@@ -1,5 +1,5 @@
-// What is probably a slip is said: each trap of the table in docs/program.md has its warning, the same round
-// without the trap has none, and the table has a row for each of them.
+// Warnings about probable slips: each trap of the table in docs/program.md has its warning, the same round
+// without the trap has none, and the table has a row per trap.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,14 +28,14 @@ using support::Program;
 using namespace support::rounds;
 using Warnings = std::vector<std::string>;
 
-/// Two jobs on two nodes, of which nothing is to be said.
+/// Returns a line with two jobs on two nodes that causes no warning.
 Json sound_line() {
     Json jobs = Json::array({job("one"), job("two")});
     for (Json& each : jobs) each["batch"]["local"] = {{"aws", {32, 1024}}};
     return round_of(60, Json::array({node("aws", 0, 4), node("aws", 1, 4)}), jobs);
 }
 
-/// What the last of some lines is warned of.
+/// Returns the warnings for the last of some lines.
 Warnings warnings_of(const std::vector<Json>& lines) {
     Program program = plan();
     Json answer;
@@ -43,7 +43,7 @@ Warnings warnings_of(const std::vector<Json>& lines) {
     return answer.value("warnings", Warnings());
 }
 
-/// A change of a sound line that makes a trap of it, and one like it that does not.
+/// A change that turns a sound line into a trap, and a similar change that does not.
 struct Trap {
     std::string says;
     std::function<void(Json&line)> spoil, mend = [](Json&) {};
@@ -55,14 +55,14 @@ void set_in_nodes(Json& line, const char* field, const Json& value) {
 void set_in_jobs(Json& line, const char* field, const Json& value) {
     for (Json& each : line["jobs"]) each[field] = value;
 }
-/// A deadline of the first job, which was submitted a minute before `now`.
+/// Sets a deadline of the first job, which was submitted a minute before `now`.
 void set_deadline(Json& line, double now, double deadline) {
     line["time_s"] = now;
     set_in_jobs(line, "submitted_s", now - 60);
     line["jobs"][0]["remaining_examples"] = 1e5;
     line["jobs"][0]["deadline_s"] = deadline;
 }
-/// A measured step of so many seconds.
+/// Returns a measured step of that many seconds.
 Json step_of(double seconds, const char* type = "aws") {
     Json measured = sample(type, {1, 1}, 64);
     measured["step_s"] = seconds;
@@ -117,7 +117,7 @@ const std::vector<Trap>& traps_of_lines() {
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {60, 60}}}}}};
          },
-         [](Json& line) {  // measured, and a little faster than alone
+         [](Json& line) {  // measured, and slightly faster than alone
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {1.05, 0.6}}}}}};
          }},
         {"job 'one': its speed alone on aws is not known, and so is what it loses while it shares with job "
@@ -190,7 +190,7 @@ const std::vector<Trap>& traps_of_lines() {
              line["budget_h"] = 20;
              line["nodes"][1]["price_h"] = 2;
          },
-         [](Json& line) {  // nodes of one's own beside rented ones
+         [](Json& line) {  // own nodes next to rented ones
              line["budget_h"] = 20;
              line["nodes"][1]["price_h"] = 2;
              line["nodes"][1]["gpus"] = 8;
@@ -294,13 +294,13 @@ const std::vector<Trap>& traps_of_lines() {
     return traps;
 }
 
-/// Warnings that no line can cause, or not by itself: by trap, what is said with and without it.
+/// Warnings that no single line can cause: by trap, what is said with and without it.
 struct Said {
     std::string says;
     Warnings with, without;
 };
 
-/// A limit's warnings of two jobs of kind "matlab" on T4 and A100.
+/// Returns a limit's warnings for two jobs of kind "matlab" on T4 and A100.
 template <goodput::Limit L>
 Warnings said_under(L limit) {
     using namespace goodput;
@@ -313,7 +313,7 @@ Warnings said_under(L limit) {
     return Scheduler<>().limited_by(std::move(limit)).plan(now).warnings;
 }
 
-/// Of a job with a rate, through a memory and without one.
+/// Returns the warnings for a job with a rate, through a memory or without one.
 Warnings said_of_rate(bool through_memory) {
     using namespace goodput;
     Snapshot now{.cluster = {{"T4"}, {{"a", 0, 4}}}};
@@ -324,7 +324,7 @@ Warnings said_of_rate(bool through_memory) {
     return plan(now).warnings;
 }
 
-/// Of a replay of jobs with these times, each of which asks for so many GPUs of a cluster of 8.
+/// Returns warnings for a replay of jobs with these times, each asking for `gpus` GPUs of a cluster of 8.
 Warnings warnings_of_trace(const std::vector<double>& times, int gpus = 1) {
     const support::Folder folder;
     std::string trace = "name,time,application,num_replicas,batch_size\n";
@@ -355,7 +355,7 @@ std::vector<Said> other_traps() {
     }
     traps.push_back({"--workload: from the first time to the last there are only 5.5 s: is time in seconds?",
                      warnings_of_trace(hours), warnings_of_trace(seconds)});
-    // All at once is no slip, nor are a few jobs.
+    // Submitting all jobs at once is no slip, and neither are few jobs.
     traps.push_back(
         {"--workload: from the first time to the last there are 229.167 days: is time in seconds?",
          warnings_of_trace(milliseconds), warnings_of_trace(std::vector<double>(12, 0))});
@@ -401,7 +401,7 @@ TEST_CASE("each trap has its warning, once, and the same round without the trap 
     }
 }
 
-TEST_CASE("a node that the line before had is lost, and one that nobody knows is refused with --strict") {
+TEST_CASE("a node of the line before is lost, and an unknown node is refused with --strict") {
     Json line = sound_line(), lost = sound_line();
     line["jobs"][0]["placement"] = lost["jobs"][0]["placement"] = placement({{"aws-1", 2}});
     lost["nodes"].erase(1);
@@ -414,14 +414,14 @@ TEST_CASE("a node that the line before had is lost, and one that nobody knows is
     CHECK(refused.value("error", "").find("placement names node 'aws-1'") != std::string::npos);
 }
 
-TEST_CASE("what is probably a slip does not refuse a line with --strict") {
+TEST_CASE("a probable slip does not make --strict refuse a line") {
     Json line = sound_line();
     line["budget_h"] = 20;
     Program strict = plan({"--strict"});
     CHECK(any_says(ask(strict, line).value("warnings", Warnings()), "the budget: no node has a price"));
 }
 
-/// The first cells of the table of warnings.
+/// Returns the first cells of the table of warnings.
 std::vector<std::string> rows_of_table() {
     std::ifstream page(std::filesystem::path(__FILE__).parent_path() / "../../docs/program.md");
     std::vector<std::string> rows;
@@ -431,7 +431,7 @@ std::vector<std::string> rows_of_table() {
         if (!inside || !line.starts_with("| ") || line.starts_with("| warning |")) continue;
         std::string cell = line.substr(2, line.find(" | ") - 2);
         std::erase(cell, '*');
-        for (std::size_t next; (next = cell.find("; the ")) != std::string::npos;) {  // two of one cause
+        for (std::size_t next; (next = cell.find("; the ")) != std::string::npos;) {  // two with one cause
             rows.push_back(cell.substr(0, next));
             cell.erase(0, next + 2);
         }
@@ -440,7 +440,7 @@ std::vector<std::string> rows_of_table() {
     return rows;
 }
 
-/// Whether a sentence is one of a row's, whose words in capitals and "..." stand for anything.
+/// Whether a sentence matches a row, in which words in capitals and "..." stand for anything.
 bool is_of(const std::string& row, const std::string& sentence) {
     std::string rest = row;
     for (const char* any : {"NAME", "FIELD", "TEAM", "TYPE", "NUMBER", "..."})

@@ -1,4 +1,4 @@
-// Nobody waits for ever: a job of many GPUs among short ones that never end starts within the bound that
+// No job waits for ever: a job of many GPUs among short ones that keep coming starts within the bound that
 // policy/ageing.hpp states, under every policy.
 
 #include <algorithm>
@@ -63,7 +63,7 @@ struct Storm {
             {{{.throughput = PolluxThroughput{0.1, 0.01, 0, 0, 0, 0, 1}, .most_replicas = 16}}});
         return now.jobs.back();
     }
-    /// A round; tells started(job) of who has something.
+    /// Runs a round, and calls started(job) for each job that holds GPUs.
     template <class Started>
     void go_on(double pinned, Started started) {
         int waiting = 0;
@@ -119,7 +119,7 @@ TEST_CASE("ageing: a job of many GPUs starts within the stated bound, whatever s
         // Short jobs that keep what they hold do so until they end.
         const double longest_kept = pinned > 0 ? 4 * round_seconds : 0;
         std::vector<Gang> gangs;
-        std::map<std::string, double> old;  // when they were submitted
+        std::map<std::string, double> old;  // when the jobs were submitted
         const int most_gangs = one.random.integer(1, 3);
         for (int round = 0; round < 250; ++round) {
             if (static_cast<int>(gangs.size()) < most_gangs && one.random.chance(0.05)) {
@@ -151,7 +151,7 @@ TEST_CASE("ageing: a job of many GPUs starts within the stated bound, whatever s
             REQUIRE(gang.started - gang.submitted <= bound);
             if (gang.started - gang.submitted >= longest_wait) one.count("that started by the rule");
             if (old.size() > 1) continue;
-            // From then on it gets its part of the time, a turn and what is kept aside.
+            // From then on the job gets its share of the time, except for a turn and what is kept aside.
             for (const Job& job : storm.now.jobs)
                 if (job.name == gang.name)
                     REQUIRE(job.attained_gpu_seconds / gang.gpus >=
@@ -192,7 +192,7 @@ TEST_CASE("ageing: before a job is as old as that, values are those of the polic
                     more = true;
                     REQUIRE(now > 1.9 * all);
                 } else {
-                    // Only who would keep it may be held back.
+                    // Only a job that would keep what it gets may be held back.
                     REQUIRE((now == doctest::Approx(before) || (now == 0 && !job.preemptible)));
                 }
             }
@@ -200,7 +200,7 @@ TEST_CASE("ageing: before a job is as old as that, values are those of the polic
             ++raised;
             REQUIRE(snapshot.time_seconds - job.submitted_seconds >= wait);
             one.count("in which a job is overdue");
-            // Beside what others keep there is room for some option of it, or it has to wait for that.
+            // Next to what others keep there is room for one of its options, or it must wait for that room.
             std::vector<double> left = aged.problem().capacity;
             for (std::size_t i = 0; i < snapshot.jobs.size(); ++i)
                 if (aged.problem().must(i))

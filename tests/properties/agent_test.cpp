@@ -1,6 +1,6 @@
-// What holds for whatever training an agent watches: the unit of gradients and of time says nothing, plans
-// keep within their limits, a larger batch never has a smaller learning rate, and what is saved goes on
-// alike.
+// Properties of an agent for any training: the units of gradients and of time make no difference, plans
+// keep within their limits, a larger batch never has a smaller learning rate, and a restored agent goes on
+// as the saved one would.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +33,7 @@ TrainingSettings random_settings(Random& random) {
 
 struct RandomTraining {
     Random random;
-    double time_unit = 1, gradient_unit = 1;  ///< powers of two: exact
+    double time_unit = 1, gradient_unit = 1;  ///< powers of two, so exact
     double now = 0;
 
     void train(TrainingAgent& agent, int steps) {
@@ -65,7 +65,7 @@ TEST_CASE("Agents: plans keep within the limits, whatever was measured") {
             for (int i = 0; i < 20; ++i) {
                 training.train(agent, 5);
                 CHECK(agent.plan().atomic_batch <= settings.max_atomic_batch);
-                // Rounding of the initial split may exceed both by less than an example a microbatch.
+                // Rounding of the initial split may exceed both by less than one example per microbatch.
                 const double rounding = gpus * (agent.plan().accumulation_steps + 1.0);
                 CHECK(agent.total_batch() >= settings.initial_batch);
                 CHECK(agent.total_batch() < settings.max_batch + rounding);
@@ -77,7 +77,7 @@ TEST_CASE("Agents: plans keep within the limits, whatever was measured") {
     });
 }
 
-TEST_CASE("Agents: the unit of gradients says nothing") {
+TEST_CASE("Agents: the unit of gradients makes no difference") {
     for_all(25, [](Case& c) {
         const TrainingSettings settings = random_settings(c.random);
         TrainingAgent one(settings), other(settings);
@@ -85,14 +85,14 @@ TEST_CASE("Agents: the unit of gradients says nothing") {
             agent->hold({});
             RandomTraining{.random = Random(c.seed), .gradient_unit = unit}.train(*agent, 80);
         }
-        // The floor under the variance aside, which no gradient here comes near.
+        // This ignores the floor under the variance, which no gradient here comes near.
         CHECK(other.plan() == one.plan());
         CHECK(other.learning_rate_factor() == doctest::Approx(one.learning_rate_factor()));
         CHECK(other.statistics().variance == doctest::Approx(4096 * one.statistics().variance));
     });
 }
 
-TEST_CASE("Agents: whoever restores goes on like the one that saved") {
+TEST_CASE("Agents: a restored agent goes on like the saved one") {
     for_all(25, [](Case& c) {
         TrainingSettings settings = random_settings(c.random);
         settings.measure_every = 1;
@@ -102,7 +102,7 @@ TEST_CASE("Agents: whoever restores goes on like the one that saved") {
         training.train(agent, c.random.integer(0, 60));
         restored.restore(agent.save());
         CHECK(restored.save() == agent.save());
-        if (agent.holding().gpus < 2) return;  // a single gradient needs that of the step before
+        if (agent.holding().gpus < 2) return;  // a single gradient needs the one of the step before
         RandomTraining same = training;
         training.train(agent, 30);
         same.train(restored, 30);

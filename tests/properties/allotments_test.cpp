@@ -1,5 +1,5 @@
-// What holds for every allotment problem, whatever its numbers: the answer is allowed, its certificate is
-// true, and what is done to a problem without changing it, or with a known effect, has just that effect.
+// Properties of any allotment problem: the answer is allowed, its certificate is true, and changing the
+// problem without effect, or with a known one, has exactly that effect.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double impossible = -std::numeric_limits<double>::infinity();
 
-/// The problem with every option as `change(job, value, uses)` leaves it.
+/// Returns the problem with each option as `change(job, value, uses)` leaves it.
 template <class Change>
 AllotmentProblem changed(const AllotmentProblem& problem, Change change) {
     AllotmentProblem other;
@@ -43,7 +43,7 @@ AllotmentProblem changed(const AllotmentProblem& problem, Change change) {
     return other;
 }
 
-/// A small problem; some of its jobs, now and then, are worth next to nothing beside the others.
+/// A small problem. Now and then, some of its jobs are worth almost nothing compared with the others.
 AllotmentProblem small_odd_problem(Random& random, int most_resources = 4) {
     const AllotmentProblem problem = support::small_problem(random, most_resources);
     if (!random.chance(0.1)) return problem;
@@ -54,18 +54,18 @@ AllotmentProblem small_odd_problem(Random& random, int most_resources = 4) {
                    [&](std::size_t job, double& value, std::vector<ResourceUse>&) { value *= factors[job]; });
 }
 
-/// Mostly small and odd, now and then as a scheduler of some dozens of GPUs poses it.
+/// Mostly small and odd; now and then as a scheduler of a few dozen GPUs poses it.
 AllotmentProblem random_problem(Random& random) {
     return random.chance(0.02) ? support::cluster_problem(random, 8 * random.integer(2, 6))
                                : small_odd_problem(random);
 }
 
-/// What sums of this problem's values may be off by.
+/// By how much sums of this problem's values may be off.
 double rounding(const AllotmentProblem& problem) { return 1e-12 * support::scale_of(problem); }
 
-/// The proven answer, after seeing that it is one that the problem allows. The search is not endless, and now
-/// and then a problem of a cluster whose units are no whole numbers, so that no two sums of them are equal,
-/// is too hard for it.
+/// Returns the proven answer after checking that the problem allows it. The search is limited. Now and
+/// then it fails on a problem of a cluster whose units are not whole numbers, so that no two sums are
+/// equal.
 AllotResult solved(const AllotmentProblem& problem) {
     const AllotResult result = allot(problem, {.gap = 0, .most_states = 200'000});
     if (result.stopped != StopReason::proven) throw properties::NoVerdict{"not proven"};
@@ -76,7 +76,7 @@ AllotResult solved(const AllotmentProblem& problem) {
     return result;
 }
 
-/// -infinity: the jobs that must run do not fit together.
+/// Returns the objective, or -infinity if the jobs that must run do not fit together.
 double worth(const AllotResult& result) {
     return result.status == AllotStatus::infeasible ? impossible : result.objective;
 }
@@ -92,11 +92,11 @@ AllotmentProblem without_job(const AllotmentProblem& problem, std::size_t remove
     return other;
 }
 
-/// A problem under other names: where each job, option of a job, and resource has gone.
+/// A problem with another numbering: `..._to` say where each job, option of a job, and resource has gone.
 struct RelabelledProblem {
     AllotmentProblem problem;
     std::vector<std::size_t> job_to;
-    std::vector<std::vector<std::size_t>> option_to;  ///< by job as it was
+    std::vector<std::vector<std::size_t>> option_to;  ///< indexed by the job's old number
 };
 
 RelabelledProblem relabelled(const AllotmentProblem& problem, Random& random) {
@@ -126,7 +126,7 @@ RelabelledProblem relabelled(const AllotmentProblem& problem, Random& random) {
     return other;
 }
 
-/// The best of all choices, and the best of the others.
+/// Finds the values of the best choice and of the best other one.
 class TwoBest {
 public:
     explicit TwoBest(const AllotmentProblem& problem) : problem_(problem) { descend(0, 0, problem.capacity); }
@@ -154,7 +154,7 @@ private:
     const AllotmentProblem& problem_;
 };
 
-/// There is one best choice and no other within rounding; false also where that is too dear to find out.
+/// Whether one choice is best and no other within rounding; false, too, if that is too expensive to find out.
 bool has_one_answer(const AllotmentProblem& problem) {
     double choices = 1;
     for (std::size_t job = 0; job < problem.jobs(); ++job)
@@ -171,7 +171,7 @@ TEST_CASE(
     "bound nor the prices' own bound lies below the objective, at any gap") {
     for_all(1, [](Case& one) {
         const AllotmentProblem as_drawn = random_problem(one.random);
-        // Values may be jobs a second as well as dollars a year: the gap means the same for both.
+        // Values may be jobs per second or dollars per year: the gap means the same for both.
         const double factor = one.random.chance(0.5) ? 1 : properties::random_factor(one.random);
         const AllotmentProblem problem = changed(
             as_drawn, [&](std::size_t, double& value, std::vector<ResourceUse>&) { value *= factor; });
@@ -184,7 +184,7 @@ TEST_CASE(
             one.count("infeasible");
             return;
         }
-        const double value = support::value_of(problem, result.choice);  // NaN: not allowed
+        const double value = support::value_of(problem, result.choice);  // NaN if the choice is not allowed
         REQUIRE(std::abs(value - result.objective) <= rounding(problem));
         REQUIRE(result.bound >= result.objective);
         REQUIRE(result.gap() <= gap * std::abs(result.bound) + rounding(problem));
@@ -216,8 +216,8 @@ TEST_CASE("allotments: more capacity never lowers the objective") {
 }
 
 TEST_CASE(
-    "allotments: a job that leaves takes its own value with it at most, and adds nothing by staying "
-    "if nobody has to serve it") {
+    "allotments: a job that leaves lowers the objective by its own value at most, and staying adds nothing "
+    "if the job need not run") {
     for_all(1, [](Case& one) {
         const AllotmentProblem problem = random_problem(one.random);
         if (problem.jobs() == 0) return;
@@ -348,7 +348,7 @@ TEST_CASE(
     "allotments: jobs that are split are worth no less than whole ones, and more capacity never "
     "lowers what they are worth") {
     for_all(1, [](Case& one) {
-        // Whether options that exceed a capacity alone take part is not what this is about.
+        // This property is not about options that exceed a capacity on their own.
         AllotmentProblem problem = support::without_too_large(random_problem(one.random));
         const double tolerance = 1e-9 * support::scale_of(problem);
         const auto relaxed = [&] {

@@ -1,5 +1,5 @@
-// What holds for whatever interruptions and mechanisms: the unit of time and mechanisms that are never better
-// say nothing, and no interval or single mechanism beats the best.
+// Properties of any interruptions and mechanisms: the unit of time and mechanisms that are never better
+// make no difference, and no interval or single mechanism beats the best.
 
 #include <cmath>
 #include <cstddef>
@@ -87,9 +87,10 @@ TEST_CASE("availability: no interval and no other mechanism is better than the b
     });
 }
 
-TEST_CASE("availability: until the end, too, hardly any interval is better than the best") {
+TEST_CASE("availability: almost no interval is better than the best one, even for the time to the end") {
     for_all(20, [](Case& one) {
-        // What is usual: at most an interruption every twenty minutes, checkpoints of two minutes at most.
+        // Usual values: at most one interruption every twenty minutes, and checkpoints of at most two
+        // minutes.
         const Interruptions job{.per_hour = between_powers(one, -3, 0.5)};
         CheckpointMechanism how{.pause_seconds = between_powers(one, -1, 2.1)};
         if (one.random.chance(0.5)) how.write_seconds = between_powers(one, 0, 2.3);
@@ -98,7 +99,7 @@ TEST_CASE("availability: until the end, too, hardly any interval is better than 
                      long_run = best_checkpointing(job, how, 30 * 86400.0).interval_seconds;
         const Checkpointing best = best_checkpointing_until_end(job, how, long_run, left);
         REQUIRE(best.availability == useful_share_until_end(job, how, best.interval_seconds, left));
-        // Intervals of all lengths, and around all numbers of equal parts.
+        // Tries intervals of all lengths, and those close to all numbers of equal parts.
         for (int i = 0; i < 40; ++i) {
             const double interval = i % 2 == 0
                                         ? left * between_powers(one, -4, 0.5)
@@ -115,7 +116,7 @@ TEST_CASE("availability: more nodes lose more, and a notice at every interruptio
         const Interruptions job = interruptions_of(node, nodes);
         CheckpointMechanism how = random_mechanism(one);
         if (!how.saves) return;
-        // Where it binds, a restart ends the writing that slows a job down.
+        // If `longest` binds, a restart ends a write that slows the job down.
         const double longest = between_powers(one, 6, 7);
         const double alone = best_checkpointing(node, how, longest).availability;
         REQUIRE(best_checkpointing(job, how, longest).availability <= alone * 1.002 + 1e-9);

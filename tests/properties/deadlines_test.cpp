@@ -1,5 +1,5 @@
-// What holds for every question of admission: of more there is never less, names and order mean nothing, and
-// a plan keeps what it says by a checker that knows nothing of how it was found.
+// Properties of admission: adding resources never admits less, names and order make no difference, and a
+// plan keeps its promises by a checker that knows nothing of the search.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ AdmissionStatus status_of(const DeadlineCase& asked, const AdmissionOptions& opt
     return answer.status;
 }
 
-/// Adds nodes, gives a job more time or less work, or leaves one out.
+/// Adds nodes, gives a job more time or less work, or removes a job.
 const char* ease(DeadlineCase& asked, Random& random) {
     DeadlineJob& job =
         asked.jobs[static_cast<std::size_t>(random.integer(0, static_cast<int>(asked.jobs.size()) - 1))];
@@ -62,8 +62,7 @@ TEST_CASE("deadlines: what is possible stays possible with more nodes, more time
     });
 }
 
-TEST_CASE(
-    "deadlines: with restarts, in whole slots, nothing that is possible is proven not to be with more") {
+TEST_CASE("deadlines: with restarts, in whole slots, nothing possible is proven impossible with more") {
     for_all(5, [](Case& one) {
         DeadlineCase asked = support::random_deadline_case(one.random, 4, 8, one.random.between(0, 2));
         const AdmissionOptions options{.slot_seconds = 1};
@@ -77,7 +76,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("deadlines: the order and the names of jobs and nodes mean nothing") {
+TEST_CASE("deadlines: the order and the names of jobs and nodes make no difference") {
     for_all(5, [](Case& one) {
         const DeadlineCase asked = support::random_deadline_case(one.random, 5, 8);
         DeadlineCase other = asked;

@@ -1,5 +1,5 @@
-// What holds for every fit, whatever was measured: models stay within their bounds, and explain the
-// measurements no worse than what the fit began with.
+// Properties of any fit: models stay within their bounds, and explain the measurements no worse than the
+// model that the fit began with.
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ PolluxThroughput random_model(Random& random) {
     return model;
 }
 
-/// A few measurements of a job that more or less follows the model; some of them of no sense at all.
+/// A few measurements of a job that roughly follows the model. Some of them make no sense.
 Samples random_samples(Random& random) {
     const PolluxThroughput model = random_model(random);
     const double noise = random.chance(0.5) ? 0.05 : 0.9;
@@ -58,8 +58,8 @@ Samples random_samples(Random& random) {
     return samples;
 }
 
-/// What throughput_fit.hpp minimises but for its prior on gamma: that is at most 81 times omega squared, the
-/// mean square of the computing times about a line.
+/// The sum that throughput_fit.hpp minimises, without its prior on gamma. The prior is at most 81 times
+/// omega squared, the mean square of the computing times about a line.
 double squares(const PolluxThroughput& model, const Samples& samples) {
     double sum = 0;
     for (const ThroughputSample& sample : samples) {
@@ -71,7 +71,7 @@ double squares(const PolluxThroughput& model, const Samples& samples) {
     return sum;
 }
 
-/// The published objective, for a model whose parameters are all above 0.
+/// The published objective, for a model whose parameters are all positive.
 double published_objective(const PolluxThroughput& m, const Samples& samples) {
     double compute_squares = 0, step_squares = 0;
     for (const ThroughputSample& s : samples) {
@@ -106,12 +106,12 @@ TEST_CASE("fits: the throughput model explains the measurements no worse than th
         ThroughputFitter fitter;
         const ThroughputFit cold = fitter.fit(samples, {.robust = false});
         check_bounds(cold.model);
-        // From a model without overlap, on which the prior of gamma costs nothing: what that is worth beyond
-        // the sum below is to the fit's own disadvantage.
+        // Starts from a model without overlap, for which the prior on gamma costs nothing. Anything that
+        // the prior costs the fit beyond the sum below only makes this check harder for the fit.
         PolluxThroughput start = random_model(one.random);
         start.gamma = 1;
         for (std::size_t i = 0; i < 7; ++i)
-            if (!cold.identified[i]) {  // these are taken from the prior, whatever the start
+            if (!cold.identified[i]) {  // taken from the prior, whatever the start
                 auto values = parameters_of(start);
                 values[i] = parameters_of(cold.model)[i];
                 start = model_of(values);
@@ -120,7 +120,7 @@ TEST_CASE("fits: the throughput model explains the measurements no worse than th
         check_bounds(warm.model);
         const double before = squares(start, samples);
         REQUIRE(squares(warm.model, samples) <= before * (1 + 1e-9) + 1e-9);
-        // Fitting on from where a fit has ended changes nothing for the worse either.
+        // A second fit that starts where the first one ended is no worse either.
         PolluxThroughput end = cold.model;
         if (end.gamma > 1) return;
         const ThroughputFit again = fitter.fit(samples, {.start = end, .robust = false});
@@ -155,12 +155,12 @@ TEST_CASE(
         check_bounds(model);
         const double objective = published_objective(model, samples);
         REQUIRE(fitter.end().objective == doctest::Approx(objective).epsilon(1e-6));
-        // Each of two blocks that was never measured adds 0.01 by its held parameters.
+        // The held parameters of two blocks that were never measured add 0.01 each.
         const PolluxThroughput start{0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001};
         const bool one_batch = std::all_of(samples.begin(), samples.end(), [&](const ThroughputSample& s) {
             return s.plan.atomic_batch == samples.front().plan.atomic_batch;
         });
-        if (one_batch) return;  // begins with an alpha_c of its own
+        if (one_batch) return;  // then the fit begins with its own alpha_c
         REQUIRE(objective <= published_objective(start, samples) + 0.02);
     });
 }
@@ -196,7 +196,8 @@ TEST_CASE("fits: speed by cores and memory rises with both, keeps to the measure
             .core_power = random.between(0.5, 1.2),
             .storage_seconds = random.chance(0.2) ? 0 : some_seconds(random, 0.01, 100),
             .cached_gib = some_seconds(random, 1, 1000)};
-        // Without a scatter they contradict neither one another nor that the slowest part decides.
+        // Without scatter, the measurements agree with each other and with the rule that the slowest part
+        // decides.
         const double scatter = random.chance(0.5) ? 0 : random.between(0, 0.3);
         std::vector<HostShare> shares;
         std::vector<HostSample> samples;

@@ -1,6 +1,6 @@
-// What holds for every plan that divides cores and memory as well as GPUs: nodes, shares and sums are
-// respected, also where nodes are unlike, amounts are 0, and jobs keep more than their share; and the unit of
-// cores and memory says nothing.
+// Properties of any plan that divides cores and memory as well as GPUs: it respects nodes, shares and sums,
+// even if nodes differ, amounts are 0, and jobs keep more than their share. The unit of cores and memory
+// makes no difference.
 
 #include <cmath>
 #include <cstddef>
@@ -23,7 +23,7 @@ auto hosted_scheduler(const properties::AnyPolicy& policy) {
     return with_hosts(Scheduler<properties::AnyPolicy>(policy, {.most_states = 20'000}));
 }
 
-/// The same round with cores and memory in other units, which are powers of two and so exact.
+/// Returns the round with cores and memory in other units: powers of two, so the change is exact.
 Snapshot in_other_units(Snapshot snapshot) {
     constexpr double cores = 8, memory = 0.25;
     for (Node& node : snapshot.cluster.nodes) {
@@ -46,7 +46,7 @@ Snapshot in_other_units(Snapshot snapshot) {
 
 }  // namespace
 
-TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the plan is worth its sum") {
+TEST_CASE("hosts: no node is over-committed, no job is below its share, and the plan is worth its sum") {
     for_all(20, [](Case& one) {
         auto scheduler = hosted_scheduler(properties::random_policy(one.random));
         Snapshot snapshot = support::hosted_round(one.random, one.random.chance(0.3));
@@ -68,7 +68,7 @@ TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the 
     });
 }
 
-TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is there and to who could be") {
+TEST_CASE("hosts: different nodes each give what they have, to present jobs and to jobs that could come") {
     for_all(20, [](Case& one) {
         auto scheduler =
             hosted_scheduler(properties::random_policy(one.random, properties::AnyPolicy::rules));
@@ -79,7 +79,7 @@ TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is th
             support::check_unlike_hosts(snapshot, plan, counts);
             for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
                 snapshot.jobs[j].placement = plan.decisions[j].placement;
-            // A node may have less all at once, also than those who keep what they hold need.
+            // A node may suddenly have less, even less than the jobs that keep what they hold need.
             for (Node& node : snapshot.cluster.nodes)
                 if (one.random.chance(0.1)) node.cores /= 2;
         }
@@ -88,7 +88,7 @@ TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is th
     });
 }
 
-TEST_CASE("hosts: the units of cores and memory say nothing") {
+TEST_CASE("hosts: the units of cores and memory make no difference") {
     for_all(40, [](Case& one) {
         const properties::AnyPolicy policy = properties::random_policy(one.random);
         const Snapshot snapshot = support::hosted_round(one.random, false);

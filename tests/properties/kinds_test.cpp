@@ -1,5 +1,5 @@
-// What holds for whatever jobs of a kind show each other of their speed: names say nothing, other kinds say
-// nothing, and neither does who has left its kind or what was undone.
+// Properties of what jobs of a kind tell each other about their speed: names and other kinds make no
+// difference, nor do jobs that left their kind, nor what was undone.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ using support::Random;
 
 namespace {
 
-/// Of the published form, which is fitted in a moment: what is shared with whom does not depend on the form.
+/// Uses the published form, which is fitted fast. Which jobs share what does not depend on the form.
 struct SharedSpeeds : KindHistories {
     SharedSpeeds() : KindHistories(peers::ExactHistoryFitter()) {}
 };
@@ -34,7 +34,7 @@ Job job_of_kind(const std::string& kind, const std::string& name) {
     return job;
 }
 
-/// A job and what was measured of it.
+/// A job and a measurement of it.
 struct Measurement {
     Job job;
     std::size_t type;
@@ -47,7 +47,7 @@ Value one_of(Random& random, const std::array<Value, count>& values) {
     return values[static_cast<std::size_t>(random.integer(0, static_cast<int>(count) - 1))];
 }
 
-/// Runs of three programs, which differ from run to run by less than a fourth, most of them.
+/// Runs of three programs. Most runs of a program differ by less than a fourth.
 std::vector<Measurement> random_measurements(Random& random, double odd) {
     std::vector<Measurement> all;
     for (int count = random.integer(1, 25); count > 0; --count) {
@@ -78,7 +78,7 @@ void tell_all(Histories& histories, const std::vector<Measurement>& all) {
     for (const Measurement& one : all) tell(histories, one);
 }
 
-/// All that the histories say of a job: models before the next fit and after it, and measurements.
+/// Returns all that the histories say of a job: models before and after the next fit, and measurements.
 template <class Histories>
 std::vector<double> said_of(Histories& histories, const Job& job) {
     std::vector<double> said;
@@ -103,7 +103,7 @@ std::vector<double> said_of(Histories& histories, const Job& job) {
     return said;
 }
 
-/// The same with another name for every job and every kind, in another order than before.
+/// Returns the same job with another name and kind, which sort in another order than before.
 Job renamed(Job job) {
     const auto turned = [](std::string name) {
         for (char& letter : name) letter = static_cast<char>('z' - (letter - '0') % 16);
@@ -152,7 +152,7 @@ TEST_CASE("kinds: rounds that are undone leave everything as if they had never b
     for_all(40, [](Case& one) { check_undone<KindHistories>(one, 0.1); });
 }
 
-TEST_CASE("kinds: neither names nor jobs of other kinds say anything, bit for bit") {
+TEST_CASE("kinds: names and jobs of other kinds make no difference, bit for bit") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0.1);
         SharedSpeeds together, apart, other;
@@ -171,8 +171,7 @@ TEST_CASE("kinds: neither names nor jobs of other kinds say anything, bit for bi
     });
 }
 
-TEST_CASE(
-    "kinds: it does not matter which jobs of a kind have measured what, where none is another program") {
+TEST_CASE("kinds: it does not matter which job of a kind measured what, if all are the same program") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0);
         SharedSpeeds histories, other;
@@ -205,7 +204,7 @@ TEST_CASE("kinds: a job of another speed changes no model of the others from the
             one.random.chance(0.5) ? one.random.between(1.26, 100) : one.random.between(0.01, 0.79);
         const ThroughputSample* const known =
             with.of(odd.job).measured(odd.type, odd.sample.shape, odd.sample.plan.atomic_batch);
-        if (!known) {  // the model said it, so that it was left out
+        if (!known) {  // the model predicted this measurement, so it was left out
             one.count("without a measurement to deviate from");
             return;
         }
@@ -224,7 +223,7 @@ TEST_CASE("kinds: a job of another speed changes no model of the others from the
     });
 }
 
-TEST_CASE("kinds: what is forgotten are jobs, not their kinds, and never one that is there") {
+TEST_CASE("kinds: jobs are forgotten, but not their kinds, and never a job that is present") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0.1);
         SharedSpeeds kept, forgetful;

@@ -1,9 +1,11 @@
+// The main program of the properties: doctest, and a count of failures for properties.hpp.
+
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "properties.hpp"
 
 namespace {
 
-/// Tells properties.hpp of failures; everything else is left to doctest's own reporter.
+/// Reports failures to properties.hpp. Everything else is left to doctest's own reporter.
 struct FailureCounter : doctest::IReporter {
     explicit FailureCounter(const doctest::ContextOptions&) {}
     void report_query(const doctest::QueryData&) override {}

@@ -1,4 +1,4 @@
-// What holds for every model of speed and efficiency, and for the batch plans that follow from them.
+// Properties of any model of speed and efficiency, and of the batch plans that follow from them.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ BatchCase<Throughput> small_case(Random& random) {
         random, {random.integer(1, 96), random.integer(1, 32), random.integer(1, 16)});
 }
 
-/// The best goodput of all plans, by the words of BatchLimits; 0: there is none.
+/// The best goodput of all plans that BatchLimits allows, or 0 if there is none.
 template <class Throughput>
 double best_of_all(const BatchCase<Throughput>& c) {
     double best = 0;
@@ -82,10 +82,10 @@ void check_noise(Case& one) {
     const BestPlan after = best_plan(c);
     REQUIRE((after.goodput > 0) == (before.goodput > 0));
     if (after.goodput == 0) return;
-    // The most noise at all is as good as none, and of no statistics at all (both zero) larger is better.
+    // Infinite noise counts as none, and without statistics (both zero) a larger batch is better.
     if (c.efficiency.gradient.squared_norm == 0) return;
     if (after.plan.total(c.shape.gpus) < before.plan.total(c.shape.gpus)) {
-        // Only where the two are equally good.
+        // This may happen only if the two plans are equally good.
         one.count("in which plans tie");
         const double total = static_cast<double>(before.plan.total(c.shape.gpus));
         const double same =

@@ -1,5 +1,5 @@
-// What the rows for blocks of nodes promise: an allotment keeps to them exactly if it can be placed, nobody
-// waits or is stopped beside free GPUs that it could have, and what is proven is proven of the plan.
+// Properties of the rows for blocks of nodes: an allotment keeps to them exactly if it can be placed, no
+// job waits or is stopped next to free GPUs that it could have, and what is proven holds for the plan.
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +37,8 @@ bool shares_nodes(const Snapshot& snapshot, std::size_t job) {
     return false;
 }
 
-/// GPUs that are free on every node beside what these jobs keep. A job over several nodes has them for
-/// itself, unless it shares one of them in the snapshot: then it keeps its GPUs and no more.
+/// GPUs that these jobs leave free on each node. A job over several nodes has them to itself, unless it
+/// shares one of them in the snapshot: then it keeps its GPUs and no more.
 std::vector<int> free_gpus(const Snapshot& snapshot, const std::vector<Placement>& placements) {
     std::vector<int> free;
     for (const Node& node : snapshot.cluster.nodes) free.push_back(node.drained ? 0 : node.gpus);
@@ -51,7 +51,7 @@ std::vector<int> free_gpus(const Snapshot& snapshot, const std::vector<Placement
     return free;
 }
 
-/// Whether nodes of a pool have room for a part, wholly within one of the domains.
+/// Whether nodes of a pool have room for a part, all within one domain.
 bool has_room(const Cluster& cluster, const std::vector<int>& free, const PoolShare& part,
               const std::vector<std::size_t>& domain_of) {
     std::vector<int> whole(cluster.nodes.size() + 1);
@@ -92,7 +92,7 @@ void check_nobody_waits_beside_free_gpus(const AnyScheduler& scheduler, const Sn
         one.count("not proven");
 }
 
-/// Some nodes a rack, whatever they are.
+/// Puts nodes into racks at random.
 Topology random_racks(Random& random, const Cluster& cluster) {
     Topology racks{{{"rack", 1, {}}}};
     for (std::size_t n = 0; n < cluster.nodes.size(); ++n)
@@ -100,14 +100,14 @@ Topology random_racks(Random& random, const Cluster& cluster) {
     return racks;
 }
 
-/// Whether these blocks fit, by trying every node for each.
+/// Whether these blocks fit, found by trying every node for each block.
 bool fit(std::vector<int>& free, const std::vector<int>& blocks, std::size_t next) {
     if (next == blocks.size()) return true;
     for (std::size_t n = 0; n < free.size(); ++n) {
         if (free[n] < blocks[next]) continue;
         if (std::find(free.begin(), free.begin() + static_cast<std::ptrdiff_t>(n), free[n]) !=
             free.begin() + static_cast<std::ptrdiff_t>(n))
-            continue;  // as with a node before it
+            continue;  // an earlier node had the same room
         free[n] -= blocks[next];
         const bool found = fit(free, blocks, next + 1);
         free[n] += blocks[next];
@@ -116,7 +116,7 @@ bool fit(std::vector<int>& free, const std::vector<int>& blocks, std::size_t nex
     return false;
 }
 
-/// Whether there are nodes for what jobs choose beside the placements that are kept, by job.
+/// Whether nodes have room for the parts that jobs choose, next to the kept placements. Both are by job.
 bool can_be_placed(const Snapshot& snapshot, const std::vector<Placement>& kept,
                    const std::vector<PoolShare>& parts) {
     const Cluster& cluster = snapshot.cluster;
@@ -139,7 +139,7 @@ bool can_be_placed(const Snapshot& snapshot, const std::vector<Placement>& kept,
 
 using namespace nodes_properties;
 
-TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if there are nodes for it") {
+TEST_CASE("nodes: if sizes pack, an allotment keeps to all rows exactly if there are nodes for it") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot =
             RandomRound(one.random, {.kept = one.random.chance(0.5) ? 0.2 : 0.9, .packs = true}).snapshot;
@@ -173,8 +173,8 @@ TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if th
 }
 
 TEST_CASE(
-    "nodes: nobody waits or is stopped beside free GPUs that it could have, whoever keeps a part of which "
-    "node; and only what is proven of the plan is called optimal") {
+    "nodes: no job waits or is stopped next to free GPUs that it could have, whatever parts of nodes others "
+    "keep; and only plans proven to be optimal are called so") {
     for_all(2, [](Case& one) {
         const bool packs = one.random.chance(0.5);
         const Snapshot snapshot = RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0,
@@ -188,7 +188,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("nodes: nobody waits or is stopped beside free GPUs of a rack that it could have") {
+TEST_CASE("nodes: no job waits or is stopped next to free GPUs of a rack that it could have") {
     for_all(4, [](Case& one) {
         Snapshot snapshot = RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0}).snapshot;
         const Topology racks = random_racks(one.random, snapshot.cluster);
@@ -202,7 +202,7 @@ TEST_CASE("nodes: nobody waits or is stopped beside free GPUs of a rack that it 
                     REQUIRE(lies_within(racks, "rack", plan.decisions[j].placement));
             check_nobody_waits_beside_free_gpus(scheduler, snapshot, racks, one);
         };
-        // Values of all options stay as they are where some are withdrawn; queues choose again.
+        // Sia's values stay the same when options are withdrawn. Policies that are queues choose again.
         if (one.random.chance(0.5))
             check(Scheduler<Sia, TopologyPlacer>({}, options));
         else

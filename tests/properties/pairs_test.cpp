@@ -1,4 +1,4 @@
-// What holds for every round in which jobs may share GPUs.
+// Properties of rounds in which jobs may share GPUs.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ namespace {
 
 using Paired = PairedScheduler<support::RootOfGoodput, LeastMovesPlacer, Allotter<>, support::RatedSpeeds>;
 
-/// One or two GPU types, nodes of 1, 2 or 4 GPUs, up to six jobs of up to 4 GPUs, and some pairs of them.
+/// One or two GPU types, nodes of 1, 2 or 4 GPUs, up to six jobs of up to 4 GPUs, and some pairs of jobs.
 struct PairRound {
     explicit PairRound(Random& random) {
         const int types = random.integer(1, 2);

@@ -1,4 +1,4 @@
-// Parallelism plans: scores, plans and bounds against a second implementation and all plans of small cases.
+// Compares parallelism plans, scores and bounds with a second implementation and all plans of small cases.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ support::ParallelShape random_shape(Case& one, int most_gpus) {
     return shape;
 }
 
-/// Asks until it is to stop; negative: never.
+/// Asks the planner, which must stop after `questions` checks; negative: it never has to.
 PlanAnswer answer_of(const ParallelCase& asked, const PlanQuestion& question, long long& questions) {
     const bool stops = questions >= 0;
     return find_plan(
@@ -119,7 +119,7 @@ TEST_CASE("parallel: in larger cases no plan near the answer's is better than it
     });
 }
 
-TEST_CASE("parallel: types and zones in another order change nothing, and a GPU more makes nothing worse") {
+TEST_CASE("parallel: types and zones in another order change nothing, and one more GPU makes nothing worse") {
     for_all(5, [](Case& one) {
         ParallelCase asked = support::random_parallel_case(one.random, random_shape(one, 8));
         PlanQuestion question = support::random_plan_question(one.random, asked, {});

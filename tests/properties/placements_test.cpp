@@ -1,4 +1,4 @@
-// What holds for every placement, whatever the nodes and the sizes of jobs; powers of two and others.
+// Properties of any placement, for any nodes and sizes of jobs, powers of two or not.
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ using PlacementRound = support::place::Round;
 
 namespace {
 
-/// Up to a dozen nodes, of one or two GPU types and several sizes, some of them odd, drained or spot, and
-/// jobs of any sizes or of powers of two, some of them pinned.
+/// Returns up to a dozen nodes of one or two GPU types and several sizes, some of them odd, drained or
+/// spot, and jobs of any sizes or of powers of two, some of them pinned.
 PlacementRound some_round(const Case& one, bool chain) {
     support::place::Random random{std::mt19937_64(one.seed)};
     if (random.chance(30)) return support::place::odd_round(random, 12, 20, random.chance(50) ? 25 : 60);
@@ -55,7 +55,7 @@ std::vector<std::size_t> jobs_without_nodes(const PlacementResult& result) {
     return jobs;
 }
 
-/// Whether a job's part fits into what is free, within a domain if it has to.
+/// Whether a job's part fits into the free GPUs, within one domain if the job must stay within one.
 bool fits_into(const std::vector<int>& free, const PlacementRound& round, const goodput::Topology& topology,
                const PlacementRequest& request) {
     const int nodes = request.part.shape.nodes;
@@ -73,8 +73,8 @@ bool fits_into(const std::vector<int>& free, const PlacementRound& round, const 
 }  // namespace
 
 TEST_CASE(
-    "placements: within racks and zones lies who has to; nobody who fits beside the others goes without; who "
-    "gets nothing costs nobody anything; and what is in place stays in place") {
+    "placements: jobs lie within racks and zones if they must; no job that fits next to the others goes "
+    "without; a job that gets nothing costs the others nothing; and jobs in place stay there") {
     for_all(2, [](Case& one) {
         PlacementRound round = some_round(one, one.random.chance(0.5));
         support::place::Random random{std::mt19937_64(one.seed)};
@@ -156,7 +156,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: jobs in another order leave as many without nodes") {
+TEST_CASE("placements: jobs in another order leave equally many without nodes") {
     for_all(1, [](Case& one) {
         const PlacementRound round = some_round(one, one.random.chance(0.5));
         const std::vector<std::size_t> to = random_order(one.random, round.requests.size());
@@ -175,8 +175,8 @@ TEST_CASE("placements: jobs in another order leave as many without nodes") {
 }
 
 TEST_CASE(
-    "placements: a further node leaves no more jobs without nodes, and where all have some, moves cost "
-    "no more") {
+    "placements: a further node leaves no more jobs without nodes, and if all have some, moves cost no "
+    "more") {
     for_all(1, [](Case& one) {
         const PlacementRound round = some_round(one, one.random.chance(0.5));
         PlacementRound wider = round;
@@ -197,7 +197,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: what was asked before changes nothing; what is in place stays in place") {
+TEST_CASE("placements: earlier questions change nothing; jobs that are in place stay there") {
     for_all(2, [](Case& one) {
         LeastMovesPlacer kept;
         const bool chain = one.random.chance(0.5);
@@ -213,7 +213,7 @@ TEST_CASE("placements: what was asked before changes nothing; what is in place s
         REQUIRE(again.move_cost_bound == fresh.move_cost_bound);
         for (std::size_t j = 0; j < round.requests.size(); ++j)
             round.requests[j].current = fresh.placements[j];
-        // Two pinned jobs that share a node against the rules stay odd; so does one that waits.
+        // Remove jobs that stay invalid: pinned ones sharing a node against the rules, and waiting ones.
         std::erase_if(round.requests,
                       [](const PlacementRequest& r) { return r.current.empty() || r.pinned; });
         const PlacementResult next = kept.place(round.cluster, round.requests);
@@ -225,9 +225,8 @@ TEST_CASE("placements: what was asked before changes nothing; what is in place s
 }
 
 TEST_CASE(
-    "placements: nodes that leave cost nobody nodes or moves; a job that fits on nodes that stay is not put "
-    "on "
-    "others; and what jobs need for longest lies where it can stay longest") {
+    "placements: nodes that leave cost no job nodes or moves; a job that fits on nodes that stay is not put "
+    "on others; and jobs that need nodes longest get those that stay longest") {
     for_all(2, [](Case& one) {
         PlacementRound round = some_round(one, one.random.chance(0.5));
         support::place::Random random{std::mt19937_64(one.seed)};
@@ -271,7 +270,8 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: of jobs of one size those that need their nodes longest get those that stay longest") {
+TEST_CASE(
+    "placements: among jobs of one size, those that need their nodes longest get those that stay longest") {
     for_all(1, [](Case& one) {
         PlacementRound round;
         round.cluster.gpu_types = {"a100"};
@@ -292,8 +292,8 @@ TEST_CASE("placements: of jobs of one size those that need their nodes longest g
             need.push_back(round.requests[j].needs_seconds);
             brief += stay[result.placements[j].front().node] < need.back() ? 1 : 0;
         }
-        // Longest to longest leaves the fewest whose nodes leave too early, or no more than that by jobs that
-        // gain by it.
+        // Matching the longest need with the longest stay leaves the fewest jobs whose nodes leave too
+        // early. The placer promises to do as well only if that number is 0.
         std::sort(stay.rbegin(), stay.rend());
         std::sort(need.rbegin(), need.rend());
         for (std::size_t j = 0; j < need.size(); ++j) least += stay[j] < need[j] ? 1 : 0;

@@ -1,5 +1,5 @@
-// What holds for every plan, whatever the cluster, the jobs and (where nothing else is said) the policy.
-// Searches keep few states, so that the rare hard round ends early: it is counted as not proven.
+// Properties of any plan, for any cluster, jobs and, unless stated otherwise, policy. Searches keep few
+// states, so a rare hard round ends early and is counted as not proven.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ using AnyScheduler = Scheduler<AnyPolicy>;
 
 AllotOptions within(double gap) { return {.gap = gap, .most_states = 20'000}; }
 
-/// Where whatever fits the pools can be placed, so that a plan is worth what its allotment is.
+/// Rounds in which anything that fits the pools can be placed, so a plan is worth what its allotment is.
 constexpr support::RoundKind packs{.packs = true};
 
 Snapshot random_snapshot(Random& random, support::RoundKind kind) {
@@ -37,10 +37,10 @@ Snapshot random_snapshot(Random& random, support::RoundKind kind) {
     return RandomRound(random, kind).snapshot;
 }
 
-/// What sums of the last plan's values may be off by.
+/// By how much sums of the last plan's values may be off.
 double rounding(const AnyScheduler& scheduler) { return 1e-11 * support::scale_of(scheduler.problem()); }
 
-/// The proven plan of a round that packs; nothing where the search ended early.
+/// Returns the proven plan of a round that packs; nothing if the search ended early.
 const Plan* proven(AnyScheduler& scheduler, const Snapshot& snapshot, Case& one) {
     const Plan& plan = scheduler.plan(snapshot);
     if (plan.status != AllotStatus::optimal) {
@@ -97,7 +97,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where sizes pack, whatever fits the pools is placed") {
+TEST_CASE("plans: if sizes pack, anything that fits the pools is placed") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         AnyScheduler scheduler(properties::random_policy(one.random), within(1e-4));
@@ -109,7 +109,7 @@ TEST_CASE("plans: where sizes pack, whatever fits the pools is placed") {
 
 TEST_CASE(
     "plans: jobs, nodes and GPU types in another order, and jobs and nodes under other names, give the same "
-    "objective, where no job is served before another for its place in the order") {
+    "objective, unless a policy serves jobs in their order") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         const bool types_too = one.random.chance(0.5);
@@ -125,7 +125,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where one is best, it is the same in any order and under any names") {
+TEST_CASE("plans: a single best plan is the same in any order and under any names") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         const Relabelled other = properties::relabelled(snapshot, one.random);
@@ -177,7 +177,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: a further node never lowers the objective, if what an option is worth stays as it is") {
+TEST_CASE("plans: a further node never lowers the objective, if the values of options stay the same") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = random_snapshot(one.random, packs);
         AnyScheduler scheduler({FixedValues{}}, within(0)), again({FixedValues{}}, within(0));
@@ -199,8 +199,8 @@ TEST_CASE("plans: a further node never lowers the objective, if what an option i
 }
 
 TEST_CASE(
-    "plans: a job that leaves never lowers the total of the others, if what an option is worth stays as it "
-    "is; one that got nothing changes nothing") {
+    "plans: a job that leaves never lowers the total of the others, if the values of options stay the same; "
+    "one that got nothing changes nothing") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = random_snapshot(one.random, packs);
         if (snapshot.jobs.empty()) return;
@@ -248,7 +248,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where values ask for no change, a round that went as planned is planned again as it is") {
+TEST_CASE("plans: if values call for no change, a round that went as planned is planned again unchanged") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = RandomRound(one.random, packs).snapshot;
         AnyScheduler scheduler({FixedValues{}}, within(0));
@@ -268,10 +268,10 @@ TEST_CASE("plans: where values ask for no change, a round that went as planned i
 TEST_CASE("plans: only ages count, not what the clock shows") {
     for_all(10, [](Case& one) {
         Snapshot snapshot = random_snapshot(one.random, packs);
-        // Exact in floating point, so that ages are, too.
+        // Whole seconds are exact in floating point, so ages are exact, too.
         for (Job& job : snapshot.jobs) job.submitted_seconds = std::floor(job.submitted_seconds);
         const AnyPolicy policy = properties::random_policy(one.random);
-        if (std::holds_alternative<FixedValues>(policy.rule)) return;  // knows jobs by their submission
+        if (std::holds_alternative<FixedValues>(policy.rule)) return;  // knows jobs by submission
         AnyScheduler scheduler(policy, within(1e-4)), again(policy, within(1e-4));
         const Plan before = scheduler.plan(snapshot);
         const double shift = std::ldexp(one.random.integer(-100, 100), one.random.integer(0, 20));

@@ -1,4 +1,4 @@
-// What holds for the values of every policy of the library, whatever the round.
+// Properties of the values of every policy of the library, for any round.
 
 #include <algorithm>
 #include <cmath>
@@ -23,14 +23,14 @@ using properties::Case;
 using properties::for_all;
 using properties::OneOf;
 
-/// From Optimus on jobs are served in an order, in which the GPU type listed first wins where it makes no
-/// difference to a job. The last one chooses one of several best answers of a program of its own.
+/// From Optimus on, policies serve jobs in an order, and the GPU type listed first wins if it makes no
+/// difference to a job. The last policy picks one of several best answers of its own program.
 using AllPolicies = OneOf<Sia, GoodputPolicy, Pollux, DeclaredGoodputPolicy, Hadar, BalancedSlowdown, Optimus,
                           Fifo, ShortestRemainingTime, LeastAttainedService, Tiresias, Pilots, TimeShares<>>;
 constexpr int unordered = 6, of_one_answer = AllPolicies::rules - 1;
 
-/// Rounds in which GPU types are alike to many jobs: nothing is known of them, they have been measured
-/// equally far, or are equally fast with replicas of several sizes.
+/// Returns rounds in which GPU types are equal for many jobs: nothing is known of them, they have been
+/// measured equally far, or they are equally fast with replicas of several sizes.
 Snapshot round_with_ties(support::Random& random) {
     support::RoundKind kind{.drained = random.chance(0.3) ? random.between(0, 1) : 0,
                             .packs = random.chance(0.5)};

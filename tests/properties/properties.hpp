@@ -1,13 +1,13 @@
 #ifndef GOODPUT_TESTS_PROPERTIES_PROPERTIES_HPP
 #define GOODPUT_TESTS_PROPERTIES_PROPERTIES_HPP
 
-// Runs a property over many random cases. Every case draws from a seed of its own (first seed + its number),
-// so that the one that fails can be run alone:
+// Runs a property over many random cases. Every case draws from its own seed (first seed + its number), so
+// that a failing case can be run alone:
 //
-//     GOODPUT_PROPERTY_CASES   cases of a property whose cases are cheap; dearer ones run a part of them
+//     GOODPUT_PROPERTY_CASES   cases of a property whose cases are cheap; expensive ones run a fraction
 //     GOODPUT_PROPERTY_SEED    seed of the first case
 //
-// A property ends with its first case that fails. For tests: includes doctest.
+// A property stops at its first failing case. For tests: includes doctest.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@
 
 namespace properties {
 
-/// Assertions and exceptions that have failed the program so far; main.cpp counts.
+/// Failed assertions and exceptions of the program so far, counted by main.cpp.
 inline int failures = 0;
 
 /// One random case.
@@ -37,11 +37,11 @@ struct Case {
     support::Random random{seed};
     std::map<std::string, long long>& kinds;
 
-    /// Counts the case among those of a kind, for the line that is printed in the end.
+    /// Counts the case as one of this kind, for the line printed at the end.
     void count(const char* kind) { ++kinds[kind]; }
 };
 
-/// Thrown by a case that ends without a verdict; it counts among those of that kind.
+/// Thrown by a case that ends without a verdict. It is counted under that kind.
 struct NoVerdict {
     const char* kind;
 };
@@ -55,7 +55,7 @@ inline std::uint64_t number_from_environment(const char* name, std::uint64_t oth
     return number;
 }
 
-/// What became of a property, printed when it ends in whichever way.
+/// The result of a property, printed however the property ends.
 class Tally {
 public:
     Tally(std::uint64_t first, std::uint64_t cases) : first_(first), planned_(cases) {}
@@ -90,7 +90,7 @@ public:
     }
 
 private:
-    /// Commas separate patterns.
+    /// Replaces commas, which doctest treats as separators of patterns.
     static std::string pattern(std::string name) {
         std::replace(name.begin(), name.end(), ',', '?');
         return name;
@@ -101,7 +101,7 @@ private:
     std::map<std::string, long long> kinds_;
 };
 
-/// Runs `body(Case&)` on as many cases as the environment says, divided by `expense`, and at least one.
+/// Runs `body(Case&)` on the number of cases in the environment divided by `expense`, but at least one.
 template <class Body>
 void for_all(std::uint64_t expense, Body body) {
     const std::uint64_t cases = number_from_environment("GOODPUT_PROPERTY_CASES",
@@ -110,7 +110,7 @@ void for_all(std::uint64_t expense, Body body) {
     Tally(first, std::max<std::uint64_t>(cases / expense, 1)).run(body);
 }
 
-/// A random order: where each of `count` things goes.
+/// Returns a random order: the new index of each of `count` things.
 inline std::vector<std::size_t> random_order(support::Random& random, std::size_t count) {
     std::vector<std::size_t> to(count);
     for (std::size_t i = 0; i < count; ++i) to[i] = i;
@@ -119,7 +119,7 @@ inline std::vector<std::size_t> random_order(support::Random& random, std::size_
     return to;
 }
 
-/// Powers of two far apart, and numbers that round.
+/// Returns a power of two, far from 1 or not, or a number that causes rounding.
 inline double random_factor(support::Random& random) {
     if (random.chance(0.5)) return std::ldexp(1.0, random.integer(-60, 60));
     constexpr double factors[] = {3, 1e-6, 1e9, 0.1, 7e-12, 1.0 / 3};

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PROPERTIES_RANDOM_PLANS_HPP
 #define GOODPUT_TESTS_PROPERTIES_RANDOM_PLANS_HPP
 
-// One Scheduler under any policy, and what can be done to a snapshot without changing what it is.
+// One Scheduler under any policy, and changes of a snapshot that should make no difference.
 
 #include <algorithm>
 #include <bit>
@@ -28,8 +28,8 @@
 
 namespace properties {
 
-/// What an option is worth depends on the job and the allotment alone, however many others there are, and no
-/// two sums of values are equal. A job is known by the moment of its submission, whatever it is called.
+/// The value of an option depends only on the job and the allotment, not on other jobs, and no two sums of
+/// values are equal. A job is identified by its submission time, so its name makes no difference.
 struct FixedValues {
     [[nodiscard]] double value(const goodput::Round& round, const goodput::Job& job,
                                const goodput::Option& option) const {
@@ -41,7 +41,7 @@ struct FixedValues {
         key = mixed(key + static_cast<std::uint64_t>(configuration.first().shape.nodes));
         key = mixed(key + static_cast<std::uint64_t>(configuration.gpus()));
         const double unit = static_cast<double>(key >> 11) * 0x1.0p-53;
-        return std::sqrt(configuration.gpus()) * (1.1 * unit - 0.1);  // some are worth less than nothing
+        return std::sqrt(configuration.gpus()) * (1.1 * unit - 0.1);  // some values are negative
     }
 
 private:
@@ -54,12 +54,12 @@ private:
     }
 };
 
-/// One of these policies, its values in a unit of choice: one Scheduler to compile.
+/// One of these policies with its values in a chosen unit, so that one Scheduler is compiled for all.
 template <class... Ps>
 struct OneOf {
     using Rule = std::variant<Ps...>;
     static constexpr int rules = static_cast<int>(sizeof...(Ps));
-    static constexpr bool weights_count = false;  // they are in the values of the one
+    static constexpr bool weights_count = false;  // the chosen policy's values contain them
 
     Rule rule{};
     double factor = 1;
@@ -93,15 +93,15 @@ struct OneOf {
     }
 };
 
-/// Any of the policies that most properties try. The first `unordered_rules` do not serve jobs in an order,
-/// in which the GPU type listed first wins where it makes no difference to a job.
+/// Any of the policies that most properties try. The first `unordered_rules` do not serve jobs in an order.
+/// In an order, the GPU type listed first wins if it makes no difference to a job.
 using AnyPolicy = OneOf<FixedValues, goodput::Sia, goodput::GoodputPolicy, goodput::Pollux,
                         goodput::DeclaredGoodputPolicy, goodput::Optimus, goodput::Fifo,
                         goodput::ShortestRemainingTime, goodput::LeastAttainedService, goodput::Tiresias>;
 
 inline constexpr int unordered_rules = 5;
 
-/// The first `choices` of the policies, with the settings that they have by default.
+/// Returns one of the first `choices` policies with default settings.
 template <class Policies = AnyPolicy>
 Policies random_policy(support::Random& random, int choices = Policies::rules) {
     Policies policy;
@@ -113,7 +113,7 @@ Policies random_policy(support::Random& random, int choices = Policies::rules) {
     return policy;
 }
 
-/// A snapshot under other names and in another order, and where everything has gone.
+/// A snapshot under other names and in another order, and the new index of everything.
 struct Relabelled {
     goodput::Snapshot snapshot;
     std::vector<std::size_t> job_to, node_to, type_to;

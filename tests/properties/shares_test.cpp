@@ -1,4 +1,4 @@
-// Shares of time: constraints, certificates, and what changes nothing, on random problems of every kind.
+// Properties of shares of time on random problems: constraints, certificates, and what changes nothing.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ void require_feasible(const ShareProblem& problem, const ShareResult& result) {
     for (const double price : result.prices) REQUIRE((std::isfinite(price) && price >= 0));
 }
 
-/// What is proven to the gap is so by an independent bound; what is not proven is counted.
+/// Checks the gap of a proven result by an independent bound. Counts a result that is not proven.
 void require_gap(Case& one, const ShareResult& result, double gap) {
     REQUIRE(gap >= -1e-7);
     if (result.status == ShareStatus::optimal)
@@ -131,7 +131,7 @@ TEST_CASE("shares: another job never makes the least level higher, nor the sum o
     });
 }
 
-TEST_CASE("shares: water is where it is said to be, and its lowest level is the largest minimum") {
+TEST_CASE("shares: water levels are as stated, and the lowest one is the largest minimum") {
     for_all(4, [](Case& one) {
         const ShareProblem problem = random_shares(one);
         const bool entities = one.random.chance(0.5);

@@ -1,5 +1,5 @@
-// What holds for whatever jobs of a kind show each other of their size: order, names, the clock and the unit
-// of examples say nothing, other kinds say nothing, and neither does who was cancelled.
+// Properties of what jobs of a kind tell each other about their size: order, names, the clock, the unit of
+// examples, other kinds and cancelled jobs make no difference.
 
 #include <cmath>
 #include <cstddef>
@@ -23,23 +23,23 @@ namespace {
 
 struct SizedJob {
     Job job;
-    Decision decision;  ///< what it gets in the round
+    Decision decision;  ///< what the job gets in the round
 };
 
 struct SizedRound {
     double seconds = 0;
-    std::vector<std::string> cancelled{};  ///< before it
+    std::vector<std::string> cancelled{};  ///< names of jobs that were cancelled before the round
     std::vector<SizedJob> jobs{};
 };
 
-/// What is said of a job: what it is expected to need still, and what it has done.
+/// What is said of a job: the examples it is expected to need still, and those it has done.
 using Said = std::pair<std::optional<double>, double>;
 using SaidByName = std::map<std::string, Said>;
 
 bool is_doomed(const std::string& name) { return name.starts_with("doomed"); }
 
-/// Jobs that come and go, of three kinds. Those that are doomed are cancelled at the latest when half of the
-/// rounds are over. No more end than are remembered: beyond that the order of ends at one time would count.
+/// Returns jobs of three kinds that come and go. Doomed jobs are cancelled by half of the rounds. No more
+/// jobs end than are remembered, since beyond that the order of ends at one time would matter.
 std::vector<SizedRound> random_size_rounds(Random& random, bool doomed) {
     constexpr int rounds = 24;
     std::vector<SizedRound> all;
@@ -63,7 +63,7 @@ std::vector<SizedRound> random_size_rounds(Random& random, bool doomed) {
             if (job.done_examples) *job.done_examples += random.between(0, 1e4);
             job.restart_cost_seconds = random.between(0, 200);
             decision = {};
-            if (random.chance(0.3)) continue;  // waits
+            if (random.chance(0.3)) continue;  // the job waits
             decision.placement = {{0, 1}};
             decision.option.goodput = random.between(1, 100);
             decision.option.knowledge = random.chance(0.1) ? Knowledge::unknown : Knowledge::measured;
@@ -94,7 +94,7 @@ std::vector<SaidByName> said_in(const std::vector<SizedRound>& rounds) {
     return said;
 }
 
-/// How many expectations there are: without any, a property says nothing.
+/// Returns how many expectations there are: without any, a property proves nothing.
 std::size_t expectations_in(const std::vector<SaidByName>& said) {
     std::size_t count = 0;
     for (const SaidByName& round : said)
@@ -108,12 +108,12 @@ void count_empty(Case& one, const std::vector<SaidByName>& said) {
 
 }  // namespace
 
-TEST_CASE("sizes: neither the order of the jobs nor names nor what the clock shows says anything") {
+TEST_CASE("sizes: the order of the jobs, names and what the clock shows make no difference") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         const double shift = std::ldexp(one.random.integer(-100, 100), one.random.integer(0, 20));
         std::vector<SizedRound> other;
-        // The kinds' names are in another order than before, too.
+        // The kinds' new names sort in another order, too.
         const auto renamed_size = [](std::string name) {
             name.back() = static_cast<char>('z' - (name.back() - '0'));
             return name;
@@ -137,7 +137,7 @@ TEST_CASE("sizes: neither the order of the jobs nor names nor what the clock sho
     });
 }
 
-TEST_CASE("sizes: jobs of other kinds say nothing") {
+TEST_CASE("sizes: jobs of other kinds make no difference") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         std::vector<SizedRound> apart = rounds;
@@ -185,7 +185,7 @@ TEST_CASE("sizes: examples in another unit, a power of two, are expected in that
     });
 }
 
-TEST_CASE("sizes: a job that reports what was added up for it anyway changes nothing") {
+TEST_CASE("sizes: a job that reports what was added up for it already changes nothing") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         const std::vector<SaidByName> said = said_in(rounds);

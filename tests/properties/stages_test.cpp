@@ -1,5 +1,5 @@
-// What holds for whatever mechanisms by stage: more memory or bandwidth is never worse, more interruptions
-// are never better, units and further mechanisms that help nobody say nothing, and the certificate is one.
+// Properties of mechanisms by stage: more memory or bandwidth is never worse, more interruptions are never
+// better, units and useless further mechanisms make no difference, and the certificate holds.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ StageCheckpoints choice_of(Case& one, const StageCheckpointQuestion& question) {
     return answer;
 }
 
-/// Whether the first is proven not to be better than the second but for rounding.
+/// Whether the first is proven to be no better than the second, up to rounding.
 bool no_better(const StageCheckpoints& first, const StageCheckpoints& second) {
     if (first.status == AllotStatus::infeasible) return true;
     return second.status != AllotStatus::infeasible && first.seconds >= second.bound * (1 - 1e-9);

@@ -1,5 +1,5 @@
-// What holds for every job of many tasks: the unit of time says nothing, nor does the order in which tasks
-// and strata are told; what has ended or runs longer never lowers what it should raise.
+// Properties of any job of many tasks: the unit of time and the order of tasks and strata make no
+// difference, and tasks that ended or run longer never lower what they should raise.
 
 #include <algorithm>
 #include <array>
@@ -73,7 +73,7 @@ void require_close(double a, double b, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("tasks: the unit of time, and the order of tasks and strata, say nothing") {
+TEST_CASE("tasks: the unit of time, and the order of tasks and strata, make no difference") {
     for_all(2, [](Case& one) {
         std::vector<Told> strata = random_strata(one.random);
         const std::optional<UsualTasks> usual = random_usual(one.random);
@@ -109,8 +109,7 @@ TEST_CASE("tasks: the unit of time, and the order of tasks and strata, say nothi
     });
 }
 
-TEST_CASE(
-    "tasks: the combined mean lies between its sources where no task runs, and more tasks make it surer") {
+TEST_CASE("tasks: the combined mean lies between its sources if no task runs, and more tasks make it surer") {
     for_all(2, [](Case& one) {
         std::vector<Told> strata = random_strata(one.random);
         strata.resize(1);
@@ -142,7 +141,7 @@ TEST_CASE("tasks: a running task never lowers what is expected of the others, an
         const detail::LogMean without = mean_log();
         strata[0].running.push_back(std::exp(one.random.between(-4, 8)));
         const detail::LogMean with = mean_log();
-        // Where the sum is integrated, to the accuracy of that.
+        // If the sum is integrated, this is the accuracy of the integral.
         const double accuracy = 0.02 * std::sqrt(without.variance);
         REQUIRE(with.mean >= without.mean - accuracy);
         strata[0].running.back() *= one.random.between(1, 10);
@@ -150,7 +149,7 @@ TEST_CASE("tasks: a running task never lowers what is expected of the others, an
     });
 }
 
-TEST_CASE("tasks: pilots grow with the tasks, and history is what its jobs were") {
+TEST_CASE("tasks: pilots grow with the tasks, and history matches its jobs") {
     for_all(4, [](Case& one) {
         UsualTasks usual = random_usual(one.random).value_or(UsualTasks{});
         int before = 0, published_before = 0;
@@ -182,6 +181,6 @@ TEST_CASE("tasks: pilots grow with the tasks, and history is what its jobs were"
         validate(next, "learned");
         REQUIRE(learned->mean_log_seconds >= least - 1e-9);
         REQUIRE(learned->mean_log_seconds <= most + 1e-9);
-        REQUIRE(learned->mean_factor >= 1 - 1e-9);  // an arithmetic mean over a geometric one
+        REQUIRE(learned->mean_factor >= 1 - 1e-9);  // arithmetic mean over geometric mean
     });
 }

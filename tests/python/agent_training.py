@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The agent in Python: trainings whose gradients have a noise that is known, and whose steps take seconds by a clock that is
-known. Nobody tells the agent. A plain training with goodput.Agent, and loops with goodput.Trainer on parameters that are
-no tensors of PyTorch.
+"""Tests the agent in Python with trainings whose gradients have a known noise, and whose steps take seconds by a
+known clock. The agent is told neither. The trainings are a plain one with goodput.Agent, and loops with
+goodput.Trainer on parameters that are not PyTorch tensors.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python agent_training.py
 """
@@ -28,7 +28,7 @@ def seconds(batch, replicas):
 
 
 def useful(batch, replicas):
-    """Useful examples a second with a batch a replica, without accumulation: by what is true."""
+    """Returns the true useful examples per second with a batch per replica, without accumulation."""
     return batch * replicas / seconds(batch, replicas) * (NOISE_SCALE + INITIAL) / (NOISE_SCALE + batch * replicas)
 
 
@@ -42,7 +42,7 @@ def noisy_gradient(batch, chance):
 
 
 class Numbers(array.array):
-    """A gradient as Trainer asks for it, without PyTorch."""
+    """A gradient with the functions that Trainer needs, without PyTorch."""
 
     def __new__(cls, values):
         return super().__new__(cls, "f", values)
@@ -67,7 +67,8 @@ class Parameter:
 
 
 class Optimizer:
-    """As PyTorch's SGD, or Adam with betas, but that parameters have no values: it keeps what it was called with."""
+    """Like PyTorch's SGD, or Adam if it has betas, but parameters have no values: it records what it was called
+    with."""
 
     def __init__(self, *sizes, adam=False):
         self.param_groups = [{"params": [Parameter(size)], "lr": 0.1, "momentum": 0.9} for size in sizes]
@@ -94,7 +95,7 @@ class Clock:
 
 
 def step_of(trainer, clock, chance, scale=1):
-    """A step of a trainer's loop on one process, with gradients of a loss that is multiplied; the examples that it took."""
+    """Runs a step of a trainer's loop on one process, with gradients of a scaled loss. Returns the examples it took."""
     examples = 0
     for batch in trainer.step():
         examples += batch
@@ -114,12 +115,12 @@ def trainer_on(clock, optimizer, **more):
 class Agents(unittest.TestCase):
     def agent_on(self, replicas):
         agent = goodput.Agent(parameters=SIZE, initial_batch=INITIAL, max_batch=4096, max_atomic_batch=2048, split_every=8,
-                              smoothing=0.999)  # the noise stays
+                              smoothing=0.999)  # the noise does not change
         agent.hold("cpu", replicas)
         return agent
 
     def train(self, agents, steps, chance):
-        """All replicas' agents through some steps; when they are done."""
+        """Runs all replicas' agents through some steps. Returns when they are done."""
         now = 0.0
         for _ in range(steps):
             for agent in agents:
@@ -132,9 +133,9 @@ class Agents(unittest.TestCase):
                     if microbatch > 0:
                         agent.end_microbatch(now)
                     gradient = memoryview(array.array("f", noisy_gradient(plan.local_batch, chance)))
-                    agent.add(gradient[:SIZE // 2])  # a tensor after the other
+                    agent.add(gradient[:SIZE // 2])  # one tensor after the other
                     agent.add(list(gradient[SIZE // 2:]) if microbatch == 1 else gradient[SIZE // 2:])
-            if len(agents) > 1:  # the all-reduce of processes that are one here
+            if len(agents) > 1:  # the all-reduce, for processes that are one here
                 for read, write in ((goodput.Agent.totals, goodput.Agent.set_totals),
                                     (goodput.Agent.running_sum, goodput.Agent.set_running_sum)):
                     sums = [sum(numbers) for numbers in zip(*(read(agent) for agent in agents))]
@@ -190,7 +191,7 @@ class Agents(unittest.TestCase):
 
 
 class Drivers(unittest.TestCase):
-    """What the driver says of the GPU, by readers that are made up: there need not be a GPU."""
+    """Tests what the driver says about the GPU, with fake readers: no GPU is needed."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -202,7 +203,7 @@ class Drivers(unittest.TestCase):
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 
     def write_smi(self, busy, processes):
-        """An nvidia-smi that knows GPU 3 alone."""
+        """Writes an nvidia-smi that only knows GPU 3."""
         path = pathlib.Path(self.folder.name, "nvidia-smi")
         path.write_text(f"""#!/bin/sh
 [ "$1" = --id=3 ] || exit 6
@@ -308,7 +309,7 @@ class Trainers(unittest.TestCase):
         self.assertLess(trainer.agent.learning_rate_factor(1), (state.total_batch / INITIAL) ** 0.5 + 1e-9)
 
     def test_rare_rows_of_an_embedding_cannot_spoil_the_noise_under_adam(self):
-        """Each row of the first group's parameter is touched in few steps; the second group's gradient is always there."""
+        """Few steps touch each row of the first group's parameter. The second group always has a gradient."""
         rows, width, dense = 100, 4, 1000
         clock, optimizer, chance = Clock(), Optimizer(rows * width, dense, adam=True), random.Random(10)
         trainer = trainer_on(clock, optimizer, max_batch=INITIAL, max_atomic_batch=INITIAL, measure_every=1)
@@ -329,7 +330,7 @@ class Trainers(unittest.TestCase):
 
     def test_an_optimizer_with_betas_but_without_second_moments_gets_plain_norms(self):
         clock, optimizer, chance = Clock(), Optimizer(SIZE), random.Random(11)
-        optimizer.param_groups[0].update(betas=(0.9, 0.99), eps=1e-8)  # as Lion
+        optimizer.param_groups[0].update(betas=(0.9, 0.99), eps=1e-8)  # as in Lion
         trainer = trainer_on(clock, optimizer, measure_every=1)
         for _ in range(300):
             optimizer.state[optimizer.param_groups[0]["params"][0]] = {"step": trainer.steps}
@@ -409,7 +410,7 @@ class TorchTrainers(unittest.TestCase):
                                       replicas=1, rank=0, measure_every=1)
             for _ in range(100):
                 for batch in trainer.step():
-                    # Zipf's law: most rows are touched in few steps.
+                    # Zipf's law: few steps touch most of the rows.
                     words = (2000 ** torch.rand(batch, 9)).long() - 1
                     torch.nn.functional.cross_entropy(model(words[:, :8]), words[:, 8]).backward()
             parameters = sum(each.numel() for each in model.parameters())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The package as cmake --install puts it finds its library beside it. usage: installed.py PREFIX VERSION"""
+"""The package as installed by cmake --install finds its library next to it. usage: installed.py PREFIX VERSION"""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Objects as the API server of Kubernetes writes them, for tests: with the fields that goodput.kubernetes looks at, and
-some of the many that it does not."""
+"""Objects as the API server of Kubernetes writes them, for tests: with the fields that goodput.kubernetes reads, and
+some of the many that it ignores."""
 
 A100, T4 = "NVIDIA-A100-SXM4-80GB", "Tesla-T4"
 GPU = "nvidia.com/gpu"
@@ -7,7 +7,8 @@ GPU = "nvidia.com/gpu"
 
 def node(name, gpus=8, product=A100, *, cpu="96", memory="1000Gi", labels=None, taints=(), cordoned=False, ready="True",
          resource=GPU, more=None, conditions=None):
-    """A node whose device plugin and feature discovery work; `product` None: without labels of either."""
+    """Returns a node with a working device plugin and feature discovery. If `product` is None, it has no labels of
+    them."""
     labelled = {"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
     if product:
         labelled.update({"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": str(gpus),
@@ -57,7 +58,7 @@ def pod(name, gpus=1, *, on="", namespace="team", cpu="1", memory="1Gi", owners=
         phase=None,
         priority=0, created="2026-11-28T12:00:00Z", started="2026-11-28T12:01:00Z", containers=None, resource=GPU,
         **spec):
-    """A pod that runs on a node, or waits for one."""
+    """Returns a pod that runs on a node, or waits for one."""
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "creationTimestamp": created}
     for key, value in (("labels", labels), ("annotations", annotations), ("ownerReferences", owners)):
         if value:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What goodput.kubernetes makes of objects of the API, usual and odd ones; that the program takes every snapshot and
-its plan fits the cluster; and that no input ends in a traceback.
+"""Tests what goodput.kubernetes makes of objects of the API, usual and odd ones: the program accepts every snapshot,
+its plan fits the cluster, and no input ends in a traceback.
 
     PYTHONPATH=python kubernetes_test.py PROGRAM DOCS
 """
@@ -28,7 +28,7 @@ GATE = {"key": "dedicated", "value": "research", "effect": "NoSchedule"}
 
 
 def run(written, *options):
-    """Status, standard output and standard error of the door."""
+    """Runs goodput.kubernetes. Returns its status, standard output and standard error."""
     text = written if isinstance(written, (str, bytes)) else json.dumps(written)
     out, err = io.StringIO(), io.StringIO()
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
@@ -40,7 +40,7 @@ def run(written, *options):
 
 
 def plan(snapshot, *options):
-    """Status, answer and standard error of the program."""
+    """Runs the program. Returns its status, answer and standard error."""
     done = subprocess.run([PROGRAM, "plan", "--policy", "goodput", *options], input=json.dumps(snapshot) + "\n",
                           capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout), done.stderr
@@ -48,8 +48,8 @@ def plan(snapshot, *options):
 
 class Case(unittest.TestCase):
     def snapshot(self, *objects, options=(), says=()):
-        """The snapshot of a list that is read without notes, except for those that have these words; the program takes
-        it without any warning."""
+        """Returns the snapshot of a list. Reading it must give only notes with these words, and the program must
+        accept it without a warning."""
         status, out, err = run(listed(*objects), *options)
         self.assertEqual(status, 0, err)
         self.assertEqual(out.count("\n"), 1)
@@ -541,7 +541,7 @@ class Gangs(Case):
 
 
 class Matching(Case):
-    """Each case has node 'a', which is special, and node 'b'; where can the pod go?"""
+    """Each case has a special node 'a' and a node 'b'. Where can the pod go?"""
 
     def where(self, special, **spec):
         made = self.snapshot(node("a", **special), node("b"), pod("p", **spec), says=("is left out",))
@@ -776,7 +776,7 @@ class Advice(Case):
 
 
 def random_cluster(chance):
-    """Nodes, pods and jobs that the API server could list: no node holds more than it has."""
+    """Returns nodes, pods and jobs that the API server could list: no node holds more than it has."""
     nodes, pods, free = [], [], {}
     zones = [f"z{i}" for i in range(chance.randint(1, 3))]
     for i in range(chance.randint(1, 9)):
@@ -825,7 +825,7 @@ def random_cluster(chance):
 
 
 def packs(sizes, rooms):
-    """Whether pods of these sizes can be put so that each node has exactly its GPUs filled."""
+    """Whether pods of these sizes can be placed so that each node's GPUs are filled exactly."""
     if not sizes:
         return not any(rooms)
     return any(room >= sizes[0] and packs(sizes[1:], rooms[:i] + [room - sizes[0]] + rooms[i + 1:])
@@ -856,8 +856,8 @@ class Random(Case):
         self.assertGreater(moved, 0)
 
     def fits(self, seed, nodes, pods, jobs, snapshot, answer):
-        """No node gives more GPUs, cores or memory than it has beside the pods that stay. A node that takes nothing new
-        gets nothing. No gang starts where its selector or a taint forbids it."""
+        """Checks that no node gives more GPUs, cores or memory than its remaining pods leave, that a node closed to
+        new pods gets nothing, and that no gang starts where its selector or a taint forbids it."""
         size = {each["name"]: each["gpus"] for each in snapshot["nodes"]}
         drained = {each["name"] for each in snapshot["nodes"] if each.get("drained")}
         held = {each["name"]: each.get("placement", {}).get("nodes", []) for each in snapshot["jobs"]}
@@ -906,7 +906,7 @@ class Random(Case):
 
     @staticmethod
     def of_gang(name, pods):
-        """The waiting pods behind a job that starts."""
+        """Returns the waiting pods of a job that starts."""
         bare = name.split(" (")[0]
         namespace, kind, last = bare.split("/")
         return [each for each in pods if each["metadata"]["namespace"] == namespace and "nodeName" not in each["spec"]
@@ -927,7 +927,7 @@ class Random(Case):
                "\ud83d", "a\nb\x1b", ["x"], [{}]]
 
         def damage(value, chance):
-            """Replaces or removes something somewhere within."""
+            """Replaces or removes something at a random place."""
             if isinstance(value, dict) and value and chance.random() < .85:
                 key = chance.choice(sorted(value))
                 if chance.random() < .15:

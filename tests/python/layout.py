@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The package reads goodput.h itself; a C compiler reads it as well: both agree on every size, place and number, and the
-library has the functions.
+"""The package parses goodput.h itself. This checks that it agrees with a C compiler on every size, place and number,
+and that the library has the functions.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python layout.py COMPILER SCRATCH
 """
@@ -18,7 +18,7 @@ known = structs_of(declared)
 
 
 def of_python():
-    """One fact a line, as the C program below prints them."""
+    """Yields one fact per line, like the C program below."""
     for name, fields in declared.items():
         yield f"{name} {ctypes.sizeof(known[name])}"
         for _, field in fields:

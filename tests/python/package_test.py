@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the package goodput promises of plans, allotments and fits; gradients are in agent_training.py.
+"""Tests what the package goodput promises for plans, allotments and fits. agent_training.py tests gradients.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python package_test.py DOCS
 """
@@ -27,7 +27,7 @@ def document(name):
 
 
 def untimed(plan):
-    """All but what differs from run to run."""
+    """Returns everything except what differs from run to run."""
     return {field: value for field, value in plan.items() if field != "milliseconds"}
 
 
@@ -157,7 +157,7 @@ class Plans(unittest.TestCase):
             return round_["jobs"][0]["batch"]
 
         apart = self.changed(lambda round_: round_["jobs"][0].update(gpus=[8, 8], within="rack", placement=None))
-        apart["jobs"][1:] = []  # the two nodes that it can use are in two racks, and nobody else is there
+        apart["jobs"][1:] = []  # the job's two nodes are in different racks, without other jobs
         batch(apart)["local"].pop("A100")
         self.assertEqual(goodput.plan(apart)["plan"][0]["outcome"], "impossible")
         apart["jobs"][0].pop("within")

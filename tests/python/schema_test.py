@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The package goodput knows every field that the program knows: lines with every field of docs/goodput.schema.json are
-answered with --strict, misspelt ones are refused, and answers are as the schema says. The same of the options, and of what agents of trainings say and are told.
+answered with --strict, misspelt ones are refused, and answers are as the schema says. The same holds for the options,
+and for what agents of trainings report and are told.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python schema_test.py SOURCE_FOLDER
 """
@@ -29,7 +30,7 @@ COMMANDS = ("plan", "allot", "fit", "share")
 
 
 def objects(schema, value, way=()):
-    """The places of objects with fields of their own in a value."""
+    """Yields the places in a value of objects with their own fields."""
     for _ in range(2):
         schema = json_schema.resolved(schema, SCHEMA)
         if "properties" not in schema and "anyOf" in schema:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The wheel is made without a network, holds all that it needs, and is installed and used far from the repository.
+"""The wheel is built without a network, contains all that it needs, and works when installed outside the repository.
 
     wheel.py CMAKE BUILD ROUND CLUSTER
 """
@@ -35,7 +35,7 @@ def main():
         place, version, plan = json.loads(said)
         assert place.startswith(folder) and f"goodput-{version}-py3-none-" in wheel, (place, version, wheel)
         assert plan["status"] == "optimal", plan
-        environment["PATH"] = "/usr/bin:/bin"  # where no program goodput should be: the wheel plans itself
+        environment["PATH"] = "/usr/bin:/bin"  # without the program goodput, so the wheel itself must plan
         said = subprocess.run([sys.executable, "-m", "goodput.kubernetes", "--advise", CLUSTER], check=True, cwd=folder,
                               capture_output=True, text=True, env=environment).stdout
         assert " could start on " in said, said

@@ -1,4 +1,4 @@
-// What is asked for at prices keeps to limits and to the caller's deadline, as what is listed does.
+// Options asked for at prices keep to limits and to the caller's deadline, as listed options do.
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +40,7 @@ struct OfGoodput {
     }
 };
 
-/// Lists one GPU of each pool, and answers at prices with everything else on one node.
+/// Lists one GPU of each pool; when asked at prices, offers every other shape on one node.
 struct AskedSizes {
     std::size_t* calls = nullptr;
 
@@ -65,7 +65,7 @@ struct AskedSizes {
     }
 };
 
-/// What a job has on more GPUs than `most` is not said: that is where it throws.
+/// Throws for an option with more than `most` GPUs.
 struct Throws {
     int most = 1;
 
@@ -88,7 +88,7 @@ Snapshot snapshot_of(int nodes, int jobs) {
     return snapshot;
 }
 
-/// Takes time, and remembers how much it was given.
+/// Takes a fixed time per call, and records how much time it was given.
 struct SolverOfSomeTime {
     std::vector<double>* given;
     double takes;
@@ -97,7 +97,7 @@ struct SolverOfSomeTime {
         given->push_back(options.deadline ? static_cast<double>(options.deadline->count()) * 1e-9 : -1);
         const auto begin = std::chrono::steady_clock::now();
         AllotResult result = solver(problem, options);
-        // Far from proven, as a solver is whose time is over, so that it is asked again.
+        // The result is far from proven, like that of a solver out of time, so the scheduler asks again.
         result.status = AllotStatus::feasible;
         while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < takes) {
         }
@@ -106,7 +106,7 @@ struct SolverOfSomeTime {
     Allotter<> solver{};
 };
 
-/// Says of ever more that it is kept back, and offers something new every time.
+/// Claims to keep back more options each time it is asked, and offers a new one every time.
 struct NeverDone {
     void list(const Round& round, const Job&, std::span<const int>, std::vector<Option>& options) const {
         options.push_back({round.pools.front().share({1, 1}), {}, 0, Knowledge::unknown});
@@ -121,7 +121,7 @@ struct NeverDone {
     double cores = 0;
 };
 
-/// Offers nothing, and says so.
+/// Offers nothing, and gives no reason.
 struct Speechless {
     void list(const Round&, const Job&, std::span<const int>, std::vector<Option>&) const {}
     [[nodiscard]] std::string why_none(const Round&, const Job& job) const {
@@ -157,7 +157,7 @@ TEST_CASE("a limit that throws costs a job the options that are asked for at pri
             CHECK(fault.what == "a limit threw: no idea");
             CHECK(fault.configuration.gpus() > most);
         }
-        // Named once a job where options are listed, and once where they are asked for, not in every pass.
+        // A fault is named once per job at listing and once at asking, not in every pass.
         CHECK(plan.faults.size() <= 4);
     }
 }
@@ -175,7 +175,7 @@ TEST_CASE("a policy that throws for an option asked for at prices costs the job 
     CHECK(plan.faults[0].job == 0);
 }
 
-TEST_CASE("the caller's deadline is for all that is asked at prices, not for each allotment") {
+TEST_CASE("the caller's deadline covers everything asked at prices, not each allotment") {
     const Snapshot snapshot = snapshot_of(2, 4);
     for (const double limit : {0.0, 0.02, 0.05}) {
         CAPTURE(limit);
@@ -194,13 +194,13 @@ TEST_CASE("the caller's deadline is for all that is asked at prices, not for eac
         REQUIRE(!given.empty());
         for (std::size_t call = 0; call < given.size(); ++call)
             CHECK(given[call] <= std::max(limit - 0.02 * static_cast<double>(call), 0.0));
-        // One allotment is made in any case; none after the time is over.
+        // The scheduler makes at least one allotment, and none after the time is over.
         CHECK(given.size() <= 1 + static_cast<std::size_t>(limit / 0.02));
         CHECK(took < limit + 1);
     }
 }
 
-TEST_CASE("makers around another one pass on its answers at prices and its reasons, or do not compile") {
+TEST_CASE("makers that wrap another one pass on its answers at prices and its reasons, or do not compile") {
     static_assert(may_have_variants<ListedShapes> && may_have_variants<MixedTypes<>>);
     static_assert(!may_have_variants<AskedSizes> && !may_have_variants<MixedTypes<AskedSizes>> &&
                   !may_have_variants<ParallelPlans<>>);

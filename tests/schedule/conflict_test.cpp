@@ -1,4 +1,4 @@
-// What is kept beyond a limit is named, whatever else goes wrong in the round.
+// A use kept beyond a limit is named, whatever else goes wrong in the round.
 
 #include <cstddef>
 #include <stdexcept>
@@ -40,7 +40,7 @@ Job job_on(std::string name, std::string team, Placement placement, bool preempt
 
 using namespace kept_beyond;
 
-TEST_CASE("a job that keeps more than its quota is named also where the policy fails for another") {
+TEST_CASE("a job that keeps more than its quota is named even if the policy fails for another") {
     for (const char* fails : {"", "b", "a"}) {
         CAPTURE(fails);
         Snapshot snapshot;
@@ -60,7 +60,7 @@ TEST_CASE("a job that keeps more than its quota is named also where the policy f
     }
 }
 
-TEST_CASE("what a job keeps that is left alone counts as kept, beside what others keep") {
+TEST_CASE("GPUs of a job that is left alone count as kept, together with what others keep") {
     Snapshot snapshot;
     snapshot.cluster = {{"gpu"}, {{"node-0", 0, 8}, {"node-1", 0, 8}}};
     snapshot.jobs = {job_on("pinned", "a", {{0, 8}}, false), job_on("runs", "a", {{1, 4}}, true)};
@@ -72,7 +72,7 @@ TEST_CASE("what a job keeps that is left alone counts as kept, beside what other
     CHECK(plan.limits.at(0).used == 12);
 }
 
-TEST_CASE("who runs keeps running beside an equal job that waits, whatever variants of cores it is offered") {
+TEST_CASE("a running job goes on although an equal job waits, whatever variants of cores it is offered") {
     for (const double more : {1.2, 2.0, 10.0})
         for (const std::size_t runs : {0u, 1u, 2u}) {
             CAPTURE(more);

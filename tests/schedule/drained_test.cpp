@@ -1,4 +1,4 @@
-// Drained nodes keep what runs on them and take nothing new, and nobody is promised what is free there.
+// Drained nodes keep what runs on them and take nothing new. No new job is promised their free GPUs.
 
 #include <cstddef>
 #include <vector>
@@ -27,7 +27,7 @@ Job job_holding(const char* name, Placement placement, int most_gpus) {
 
 }  // namespace
 
-TEST_CASE("whatever is allotted can be placed, with drained nodes too") {
+TEST_CASE("every allotment can be placed, with drained nodes, too") {
     Random random(1);
     Scheduler<Sia> sia;
     Scheduler<Fifo> fifo({.backfill = true});
@@ -55,7 +55,7 @@ TEST_CASE("whatever is allotted can be placed, with drained nodes too") {
     CHECK(left > 1000);
 }
 
-TEST_CASE("drained nodes take nothing new, whoever keeps what he holds in whatever pieces") {
+TEST_CASE("drained nodes take nothing new, however jobs that keep what they hold are spread") {
     Random random(2);
     Scheduler<Sia> sia;
     Scheduler<Fifo> fifo;
@@ -67,9 +67,9 @@ TEST_CASE("drained nodes take nothing new, whoever keeps what he holds in whatev
     }
 }
 
-TEST_CASE("staying on drained nodes takes nothing from the others") {
-    // The best plan is worth at least what those who may stay are worth where they are, and what the others
-    // are worth on the open nodes.
+TEST_CASE("jobs that stay on drained nodes take nothing from the others") {
+    // The bound is at least two sums together: the values of jobs that may stay, at what they hold, and the
+    // values of the other jobs on the open nodes.
     Random random(3);
     for (int round = 0; round < 600; ++round) {
         CAPTURE(round);
@@ -78,7 +78,7 @@ TEST_CASE("staying on drained nodes takes nothing from the others") {
         const double bound = scheduler.plan(instance.snapshot).bound;
         double stays = 0;
         Snapshot without = instance.snapshot;
-        bool in_part = false;  // somebody has to keep open nodes together with drained ones
+        bool in_part = false;  // whether a job must keep open nodes together with drained ones
         without.jobs.clear();
         without.models.clear();
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j) {
@@ -113,7 +113,7 @@ TEST_CASE("an unchanged round moves nothing") {
         Scheduler<Fifo> scheduler({.backfill = true});
         apply(scheduler.plan(instance.snapshot), instance.snapshot);
         const Plan again = scheduler.plan(instance.snapshot);
-        bool same = true;  // a node may have been left, and others may have waited for room
+        bool same = true;  // false if the first plan made room for others
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j)
             same &= again.decisions[j].option.configuration ==
                     configuration_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster);
@@ -129,7 +129,7 @@ TEST_CASE("an unchanged round moves nothing") {
 TEST_CASE("jobs on drained nodes leave the open ones to others") {
     Snapshot snapshot{.time_seconds = 1000};
     snapshot.cluster = {{"T4"}, {{"gone", 0, 4, true}, {"open", 0, 4}}};
-    SUBCASE("a job that stays on a drained node takes nothing of the open one") {
+    SUBCASE("a job that stays on a drained node takes nothing from the open one") {
         snapshot.jobs = {job_holding("stays", {{0, 4}}, 4), job_holding("new", {}, 1),
                          job_holding("other", {}, 1),       job_holding("third", {}, 1),
                          job_holding("fourth", {}, 1),      job_holding("fifth", {}, 1)};
@@ -140,7 +140,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         for (const Decision& decision : result.decisions) waiting += decision.placement.empty() ? 1 : 0;
         CHECK(waiting == 1);
     }
-    SUBCASE("a job over a drained and an open node keeps both or gets open ones") {
+    SUBCASE("a job on a drained and an open node keeps both or gets open ones") {
         snapshot.jobs = {job_holding("both", {{0, 4}, {1, 4}}, 8), job_holding("new", {}, 1)};
         snapshot.jobs[0].min_gpus = 8;
         snapshot.jobs[0].preemptible = false;
@@ -148,13 +148,13 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         CHECK(result.decisions[0].placement == Placement{{0, 4}, {1, 4}});
         CHECK(result.decisions[1].verdict.outcome == Outcome::waits);
     }
-    SUBCASE("a job that shrinks on a drained node comes out on an open one") {
+    SUBCASE("a job that shrinks on a drained node ends up on an open one") {
         snapshot.jobs = {job_holding("shrinks", {{0, 4}}, 2)};
         const Plan result = plan(snapshot);
         REQUIRE(result.decisions[0].placement.size() == 1);
         CHECK(result.decisions[0].placement[0].node == 1);
     }
-    SUBCASE("beside a job over several nodes that keeps them others stay, and the rest is theirs") {
+    SUBCASE("other jobs stay next to a job that keeps several nodes, and get the rest") {
         snapshot.jobs = {job_holding("both", {{0, 2}, {1, 2}}, 4), job_holding("beside", {{0, 1}}, 1)};
         snapshot.jobs[0].preemptible = false;
         Scheduler<Sia> scheduler;
@@ -165,7 +165,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         snapshot.jobs.back().min_gpus = 2;
         CHECK(scheduler.plan(snapshot).decisions[2].placement == Placement{{1, 2}});
     }
-    SUBCASE("a cluster of which everything is drained keeps who is there and takes nobody") {
+    SUBCASE("a fully drained cluster keeps its jobs and takes no new one") {
         snapshot.cluster.nodes[1].drained = true;
         snapshot.jobs = {job_holding("stays", {{0, 2}}, 2), job_holding("new", {}, 2)};
         const Plan result = plan(snapshot);

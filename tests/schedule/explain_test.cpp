@@ -1,4 +1,4 @@
-// What an explanation says would change a decision does change it: prices, goodput, GPUs, limits.
+// Tests that acting on an explanation changes the decision as it says: prices, goodput, GPUs, limits.
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ using support::RandomRound;
 
 namespace {
 
-/// One job of a plan, as it would decide under other prices and values.
+/// One job of a plan, and how it would decide under other prices and values.
 template <class S>
 class Wishes {
 public:
@@ -42,7 +42,7 @@ public:
         REQUIRE(found != options.end());
         return static_cast<std::size_t>(found - options.begin());
     }
-    /// What an option takes of the row of that name; none: of its pool.
+    /// Returns the use that option k makes of the row with that name, or of its pool if `row` is empty.
     [[nodiscard]] ResourceUse use(std::size_t k, const std::string& row) const {
         for (const ResourceUse& use : scheduler_.problem().uses(job_, k))
             if (row.empty() || (use.resource >= scheduler_.pools().size() &&
@@ -58,7 +58,7 @@ public:
         return price;
     }
     void set_price(std::size_t pool, double price) { prices_[pool] = price; }
-    /// The policy's values with another goodput of one option.
+    /// Recomputes the policy's values with another goodput for one option.
     void scale(std::size_t option, double factor) {
         const auto options = scheduler_.options_of(job_);
         std::vector<Option> changed(options.begin(), options.end());
@@ -69,7 +69,7 @@ public:
             if (options[k].goodput <= 0) values_[k] = 0;
     }
     [[nodiscard]] double reduced(std::size_t k) const { return values_[k] - price(k); }
-    /// By how much an option is better than all others and than going without; or than going without alone.
+    /// By how much an option beats going without and, if `of_all`, also all other options.
     [[nodiscard]] double lead(std::size_t option, bool of_all) const {
         double best = 0;
         for (std::size_t k = 0; of_all && k < values_.size(); ++k)
@@ -84,16 +84,16 @@ private:
     std::vector<double> prices_, values_;
 };
 
-/// Hard rounds stop early, unproven: explanations have to be true of these, too.
+/// Hard rounds stop early, unproven. Explanations must be true of these, too.
 const AllotOptions brief{.deadline = std::chrono::milliseconds(20)};
 
 struct Counts {
     std::map<DecisionReason, int> reasons;
     int limits = 0, nearest = 0, factors = 0;
-    int with_less = 0;  ///< factors that need not be as large
+    int with_less = 0;  ///< factors larger than they need to be
 };
 
-/// Acts on what is said of an option that a job did not get.
+/// Acts on what the explanation says about an option that a job did not get.
 template <class S>
 void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const Alternative& said, bool of_all,
             const AllotmentProblem& problem, Counts& counts) {
@@ -107,7 +107,7 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
 
     Wishes<S> cheaper = now, dearer = now;
     cheaper.set_price(use.resource, said.price_needed * (1 - 1e-6));
-    // Other rows may cost it too much even where this one is free.
+    // Other rows may make the option too expensive even if this one is free.
     CHECK((said.price_needed == 0 || cheaper.lead(k, of_all) >= -tiny));
     if (said.price_needed < present * (1 - 1e-5)) {
         dearer.set_price(use.resource, said.price_needed * (1 + 1e-6));
@@ -123,7 +123,8 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
             if (less.lead(k, of_all) > tiny) ++counts.with_less;
         }
     }
-    // So many more GPUs, and the job could have it beside what all others have: the best is worth that more.
+    // With that many more GPUs the job could have the option next to the others' choices: the best is worth
+    // more.
     const auto choice_of = [&](std::size_t i) {
         return scheduler.last_plan().decisions[i].placement.empty() ? no_option : scheduler.chosen()[i];
     };
@@ -172,7 +173,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
         if (said.reason != DecisionReason::not_placed) CHECK(said.value == doctest::Approx(decision.value));
         double best = 0, best_reduced = 0;
         for (std::size_t k = 0; k < problem.options_of(j); ++k) {
-            // Who keeps a part of a node may leave no room for it whatever the others get.
+            // A job that keeps part of a node may leave no room for it, whatever the other jobs get.
             if (detail::fits_alone(problem.uses(j, k), problem.capacity))
                 best = std::max(best, problem.value(j, k));
             best_reduced = std::max(best_reduced, now.reduced(k));
@@ -216,7 +217,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 CHECK((said.restarting ? job.restarting : !job.preemptible));
                 break;
             case DecisionReason::beyond_limit:
-                // Of nodes: nobody else has to be there for its options to find no room.
+                // Nodes are short here even without other jobs: none of the job's options finds room.
                 for (std::size_t k = 0; k < problem.options_of(j); ++k)
                     CHECK_FALSE(detail::fits_alone(problem.uses(j, k), problem.capacity));
                 break;
@@ -244,7 +245,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 break;
         }
     }
-    // Lifting the limit that is named offers the shape that is named.
+    // Lifting the named limit offers the named shape.
     for (std::size_t j = 0; j < answer.size(); ++j) {
         if (!answer[j].limit) continue;
         ++counts.limits;
@@ -296,15 +297,15 @@ TEST_CASE("acting on an explanation changes the decision as it says") {
           DecisionReason::keeps, DecisionReason::worth_nothing, DecisionReason::no_batch_plan,
           DecisionReason::no_shape})
         CHECK_MESSAGE(counts.reasons[reason] > 4, static_cast<int>(reason));
-    CHECK(counts.reasons[DecisionReason::not_placed] > 0);  // few: most are offered something else
+    CHECK(counts.reasons[DecisionReason::not_placed] > 0);  // few: most jobs get another offer
     CHECK(counts.limits > 100);
     CHECK(counts.nearest > 100);
     CHECK(counts.factors > 100);
-    // Sia's values jump where another option becomes the one that all are compared with.
+    // Sia's values jump if another option becomes the one that all are normalised by.
     CHECK(counts.with_less < counts.factors / 100);
 }
 
-TEST_CASE("what is short of proven is said to be, by no more than the gap") {
+TEST_CASE("an unproven decision is called so, and is short by no more than the gap") {
     Random random(2);
     Scheduler<Sia> loose({}, {.gap = 0.3});
     Counts counts;
@@ -352,7 +353,7 @@ TEST_CASE("sentences that people read") {
     const DecisionExplanation none{
         .reason = DecisionReason::no_shape, .outcome = Outcome::impossible, .detail = "in the plan's words"};
     CHECK(none.report(cluster) == "impossible: in the plan's words");
-    // Nobody makes a job four times as fast.
+    // Nothing makes a job four times as fast.
     of.reason = DecisionReason::priced_out;
     of.on_drained = false;
     of.wanted->goodput_needed = 4.001;

@@ -1,5 +1,5 @@
-// A policy or a predictor that throws, or answers with NaN or infinity, costs the jobs concerned an option or
-// a round, but never the plan; whoever was left alone keeps what it held.
+// A policy or a predictor that throws, or answers NaN or infinity, costs the jobs concerned an option or a
+// round, but never the plan. A job that is left out keeps what it held.
 
 #include <algorithm>
 #include <cmath>
@@ -30,12 +30,12 @@ namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A sound value: rises with goodput, and differs from option to option.
+/// Returns a valid value: it rises with goodput and differs from option to option.
 double sound_value(const Job& job, const Option& option) {
     return option.goodput > 0 ? std::log1p(option.goodput) + 0.001 * static_cast<double>(job.name.size()) : 0;
 }
 
-/// How often the policy goes wrong, and how.
+/// The ways in which a policy can fail.
 enum class Flaw { throws, throws_number, nan, infinite };
 double go_wrong(Flaw flaw) {
     if (flaw == Flaw::throws) throw std::runtime_error("the policy has a bug");
@@ -43,7 +43,7 @@ double go_wrong(Flaw flaw) {
     return flaw == Flaw::nan ? not_a_number : -infinity;
 }
 
-/// Wrong about some options of some jobs.
+/// Decides for which options of which jobs the policy fails, and how.
 using Wrong = std::function<std::optional<Flaw>(const Job&, const Option&)>;
 
 struct FlawedOptions {
@@ -73,7 +73,7 @@ struct FlawedRound {
     }
 };
 
-/// The options that are wrong are worth nothing instead.
+/// A policy for which the failing options are worth nothing instead.
 struct WithoutThem {
     Wrong wrong;
     double value(const Round&, const Job& job, const Option& option) const {
@@ -90,7 +90,7 @@ bool same(const Plan& a, const Plan& b) {
                       });
 }
 
-/// About one in `one_in` options is wrong, in every way; the same ones whenever asked.
+/// Fails for about one in `one_in` options, in every way, and for the same options on each call.
 Wrong some_options(std::size_t one_in) {
     return [one_in](const Job& job, const Option& option) -> std::optional<Flaw> {
         const std::size_t mixed = std::hash<std::string>()(job.name) * 31 +
@@ -104,7 +104,7 @@ Wrong some_options(std::size_t one_in) {
 }  // namespace
 
 TEST_CASE(
-    "an option that the policy fails on is left out; the round is planned as if it were worth nothing") {
+    "an option for which the policy fails is left out; the round is planned as if it were worth nothing") {
     Random random(71);
     std::size_t left_out = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -143,8 +143,7 @@ TEST_CASE(
     CHECK(left_out > 1000);
 }
 
-TEST_CASE(
-    "a job that the policy fails for altogether keeps what it holds or waits; the others' plan is made") {
+TEST_CASE("a job for which the policy always fails keeps what it holds or waits; the others are planned") {
     Random random(72);
     int kept = 0, waits = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -182,7 +181,7 @@ TEST_CASE(
         CHECK(!plan.decisions[unlucky].starts);
         CHECK(plan.decisions[unlucky].value == 0);
         ++kept;
-        // As if it were not preemptible and worth nothing.
+        // The job is treated as if it were not preemptible and worth nothing.
         snapshot.jobs[unlucky].preemptible = false;
         CHECK(same(plan, goodput::plan(snapshot, WithoutThem{[&](const Job& other, const Option&) {
                                            return other.name == name ? std::optional(flaw) : std::nullopt;
@@ -223,7 +222,7 @@ TEST_CASE("a policy that fails for the whole round stops no job and starts none"
 
 namespace {
 
-/// Sia with an optional function that fails for one job in three.
+/// Sia with an optional function that throws for one job in three.
 struct FlawedExtras : Sia {
     bool limit = false, forecast = false;
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t type) const {
@@ -236,7 +235,7 @@ struct FlawedExtras : Sia {
     }
 };
 
-/// Throws for one job in four, and is not a number for another.
+/// Throws for one job in four, and answers NaN for another one in four.
 struct FlawedPredictor {
     GoodputPredictor inner;
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -346,7 +345,7 @@ TEST_CASE(
         CAPTURE(trial);
         const Snapshot all = RandomRound(random).snapshot;
         Scheduler<> scheduler({}, {.most_states = 20'000});
-        std::vector<Placement> held(all.jobs.size());  // by indices into all.cluster.nodes
+        std::vector<Placement> held(all.jobs.size());  // holds indices into all.cluster.nodes
         for (int round = 0; round < 8; ++round) {
             CAPTURE(round);
             Snapshot now = all;
@@ -374,7 +373,7 @@ TEST_CASE(
                 for (const NodeShare& share : held[j])
                     if (node_of[share.node] < all.cluster.nodes.size())
                         placement.push_back({node_of[share.node], share.gpus});
-                if (placement.size() < held[j].size()) placement.clear();  // it lost a node, and stopped
+                if (placement.size() < held[j].size()) placement.clear();  // the job lost a node
             }
             const Plan& plan = scheduler.plan(now);
             check_plan(now, plan);
@@ -393,7 +392,7 @@ TEST_CASE(
 
 namespace {
 
-/// Answers well, but for what `spoil(problem, result)` does to it.
+/// Answers well, except for what `spoil(problem, result)` changes.
 template <class Spoil>
 struct SpoiltSolver {
     Spoil spoil;
@@ -403,7 +402,7 @@ struct SpoiltSolver {
         return result;
     }
 };
-/// Has found nothing when its time is over.
+/// Runs out of time before it finds anything.
 struct SlowSolver {
     AllotResult operator()(const AllotmentProblem& problem, const AllotOptions&) const {
         AllotResult result;
@@ -452,7 +451,7 @@ TEST_CASE("a solver or placer of one's own that answers nonsense is refused by n
               .starts_with("snapshot: placements of jobs that keep what they hold is more GPUs"));
     CHECK(why(Allotter<>{}, ForgetfulPlacer{}).starts_with("placer: number of placements is 0"));
 
-    // What must run runs, even if the time was too short to find that out.
+    // Jobs that must run do run, even if the solver had too little time to find that out.
     snapshot.jobs.push_back(snapshot.jobs[0]);
     snapshot.jobs[1].name = "b";
     snapshot.jobs[1].placement = {{0, 2}};

@@ -1,4 +1,4 @@
-// What a job holds is on offer to it, exactly as it is, however it came to hold it.
+// A job is offered exactly what it holds, however it came to hold it.
 
 #include <algorithm>
 #include <string>
@@ -31,8 +31,8 @@ Job holding(const std::string& name, Placement placement, const Cluster& cluster
     return job;
 }
 
-/// Jobs that fill parts of nodes as other systems let them: over nodes of unlike size and type, and beside
-/// others.
+/// Jobs that hold parts of nodes in ways that other systems allow: across nodes of different size and type,
+/// and on nodes shared with other jobs.
 Snapshot random_holders(Random& random) {
     Snapshot snapshot{.time_seconds = 7200};
     Cluster& cluster = snapshot.cluster;
@@ -79,7 +79,7 @@ void check_that_all_stay(const Snapshot& snapshot, P policy) {
 
 }  // namespace
 
-TEST_CASE("jobs that share nodes with a job over several of them all go on") {
+TEST_CASE("jobs that share nodes with a job on several nodes all go on") {
     Snapshot snapshot{.time_seconds = 7200};
     snapshot.cluster = {{"A100"}, {{"a0", 0, 8}, {"a1", 0, 8}}};
     const Cluster& cluster = snapshot.cluster;
@@ -95,7 +95,7 @@ TEST_CASE("jobs that share nodes with a job over several of them all go on") {
         check_that_all_stay(snapshot, Tiresias{});
         check_that_all_stay(snapshot, Fifo{});
     }
-    SUBCASE("one that comes gets what they leave, and no whole node that there is not") {
+    SUBCASE("a new job gets what they leave, and no whole node that does not exist") {
         snapshot.jobs.erase(snapshot.jobs.begin() + 1, snapshot.jobs.end());
         snapshot.jobs.push_back(holding("left", {{0, 1}}, cluster));
         snapshot.jobs.push_back(holding("new", {{1, 2}}, cluster));
@@ -113,7 +113,7 @@ TEST_CASE("jobs that share nodes with a job over several of them all go on") {
     }
 }
 
-TEST_CASE("a job on nodes of unlike size or type goes on, as fast as its slowest GPUs") {
+TEST_CASE("a job on nodes of different size or type goes on, as fast as its slowest GPUs") {
     Snapshot snapshot{.time_seconds = 7200};
     snapshot.cluster = {{"A100", "T4"}, {{"a0", 0, 8}, {"b0", 0, 4}, {"t0", 1, 4}}};
     snapshot.jobs = {holding("job", {{0, 8}, {1, 4}}, snapshot.cluster)};
@@ -144,7 +144,7 @@ TEST_CASE("a job on nodes of unlike size or type goes on, as fast as its slowest
     }
 }
 
-TEST_CASE("jobs of fixed sizes that hold all kinds of shapes all go on where nobody else comes") {
+TEST_CASE("jobs of fixed sizes that hold all kinds of shapes all go on if no new job comes") {
     Random random(176);
     int shared = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -175,7 +175,7 @@ TEST_CASE("no job is stopped while what it held stays idle") {
         for (const Node& node : snapshot.cluster.nodes) free.push_back(node.gpus);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
             const Decision& decision = plan.decisions[j];
-            // A job that is placed anew over several nodes has them to itself.
+            // A job that is newly placed on several nodes has them to itself.
             const bool whole = decision.starts && decision.option.configuration.first().shape.nodes > 1;
             for (const NodeShare& share : decision.placement)
                 free[share.node] -= whole ? free[share.node] : share.gpus;

@@ -1,5 +1,5 @@
-// What is remembered of a job: one sample a configuration, repeated ones averaged, models fitted only when
-// something changed.
+// Tests what is remembered of a job: one sample per configuration, repeated samples averaged, models
+// refitted only after a change.
 
 #include <cmath>
 #include <string>
@@ -84,7 +84,7 @@ TEST_CASE("refined models: one for every GPU type, fitted together, and again on
     for (const Shape shape : {Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
         CHECK(model.types[1].iteration_seconds(shape, {64, 2}) ==
               doctest::Approx(truth.iteration_seconds(shape, {64, 2})).epsilon(0.02));
-    // The type known from one GPU borrows, and lies nearer to the truth than an empty one would.
+    // The type known from one GPU borrows from the other, and lies nearer to the truth than an empty model.
     CHECK(model.types[0].iteration_seconds({2, 8}, {64, 0}) ==
           doctest::Approx(truth.iteration_seconds({2, 8}, {64, 0})).epsilon(0.5));
     const double before = model.types[1].iteration_seconds({2, 8}, {64, 0});
@@ -113,11 +113,11 @@ TEST_CASE("an impossible measurement is refused and leaves the history as it was
     CHECK(history.model().types[0].most_replicas == 0);
 }
 
-TEST_CASE("until the next refit a model is as it was before the measurement") {
+TEST_CASE("until the next refit, a measurement does not change the model") {
     JobHistory history(1);
     JobFitter fitter;
     history.add(0, sample_of({1, 2}, 16), "job");
-    // A job of which nothing is fitted runs like one of which nothing is known.
+    // A job with nothing fitted runs like a job with nothing known.
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {{.name = "job", .max_gpus = 4, .initial_batch = 32, .max_batch = 64}};
     snapshot.jobs[0].types = {{.max_atomic_batch = 64}};
@@ -135,7 +135,7 @@ TEST_CASE("until the next refit a model is as it was before the measurement") {
     CHECK(history.model().types.at(0).most_replicas == 2);
     history.refit(fitter, "job");
     CHECK(history.model().types.at(0).most_replicas == 4);
-    // A measurement that changes no average is the newest one all the same.
+    // A measurement that changes no average still counts as the newest.
     ThroughputSample again = sample_of({1, 4}, 16);
     again.plan.accumulation_steps = 3;
     history.add(0, again, "job");
@@ -181,14 +181,14 @@ TEST_CASE("a job that declares its rates has models of all GPU types before it r
             const double largest = job.types[t].max_atomic_batch;
             CHECK(largest / type.compute_seconds(largest) ==
                   doctest::Approx(job.types[t].reference_rate).epsilon(0.05));
-            // Half of the time at the initial batch is constant.
+            // Half of the time at the initial batch does not depend on the batch.
             const auto& fitted = std::get<RefinedThroughput>(type.throughput);
             CHECK(fitted.alpha_c == doctest::Approx(fitted.beta_c * job.initial_batch).epsilon(0.1));
         }
     }
 }
 
-TEST_CASE("Parts of a step that nobody measured are those of the steps whose parts were") {
+TEST_CASE("Unmeasured parts of a step are taken from steps with measured parts") {
     JobHistory history(1);
     const auto add = [&](double step, std::optional<double> sync) {
         history.add(0, {{1, 4}, {32, 0}, step, sync.value_or(0), {}, sync.has_value()}, "job");
@@ -197,7 +197,7 @@ TEST_CASE("Parts of a step that nobody measured are those of the steps whose par
     add(0.4, std::nullopt);
     CHECK_FALSE(known().sync_known);
     CHECK_FALSE(known().compute_seconds());
-    add(0.6, 0.12);  // a fifth of it
+    add(0.6, 0.12);  // a fifth of the step
     CHECK(known().sync_known);
     CHECK(known().step_seconds == doctest::Approx(0.5));
     CHECK(known().sync_seconds == doctest::Approx(0.1));

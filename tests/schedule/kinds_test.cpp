@@ -1,4 +1,4 @@
-// What jobs of one kind learn from each other of their speed.
+// Tests what jobs of one kind learn from each other about their speed.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace {
 
 const PolluxThroughput speed{0.05, 0.001, 0.08, 0.004, 0.03, 0.002, 1.8};
 
-/// A measurement of a program that takes so many times as long as `speed`.
+/// A measurement of a program whose steps take `times` times as long as those of `speed`.
 ThroughputSample measured(Shape shape, int batch, double times = 1) {
     const double compute = speed.compute_seconds(batch),
                  step = speed.step_seconds(compute, speed.sync_seconds(shape));
@@ -39,7 +39,7 @@ Job run_of(const std::string& kind, const std::string& name, std::vector<double>
 const std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}, {2, 8}};
 const std::vector<int> batches{16, 64, 256};
 
-/// What a model says of steps of all sizes, of all GPU types.
+/// Returns a model's step times for all sizes, on all GPU types.
 std::vector<double> steps_of(const JobModel& model) {
     std::vector<double> steps;
     for (const TypeModel& type : model.types) {
@@ -50,7 +50,7 @@ std::vector<double> steps_of(const JobModel& model) {
     return steps;
 }
 
-/// What is known of a job now.
+/// Returns what is known of a job now.
 std::vector<double> known(KindHistories& kinds, const Job& job) {
     kinds.refit(job);
     return steps_of(kinds.of(job).model());
@@ -61,7 +61,7 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(epsilon));
 }
 
-/// Histories in which one run of each of these names has been met.
+/// Returns histories that have met one run of each of these jobs.
 KindHistories met(const std::vector<Job>& jobs) {
     KindHistories kinds;
     for (const Job& job : jobs) kinds.meet(job);
@@ -70,7 +70,7 @@ KindHistories met(const std::vector<Job>& jobs) {
 
 }  // namespace
 
-TEST_CASE("jobs of one kind share what any of them has measured, others know nothing of it") {
+TEST_CASE("jobs of one kind share their measurements, and other jobs know nothing of them") {
     const Job one = run_of("bert", "one"), two = run_of("bert", "two"), other = run_of("resnet", "other");
     KindHistories kinds = met({one, two, other});
     CHECK(&kinds.of(one) == &kinds.of(two));
@@ -84,7 +84,7 @@ TEST_CASE("jobs of one kind share what any of them has measured, others know not
                   doctest::Approx(speed.iteration_seconds(shape, {100, 0})).epsilon(0.05));
     kinds.refit(other);
     CHECK_FALSE(kinds.of(other).model().types[1].fitted);
-    // Whoever comes later starts with it.
+    // A job that comes later starts with this knowledge.
     const Job late = run_of("bert", "late");
     kinds.meet(late);
     CHECK(known(kinds, late) == known(kinds, one));
@@ -96,7 +96,7 @@ TEST_CASE("without a stated kind, runs with the same limits and rates are of one
     for (int trial = 0; trial < 200; ++trial) {
         Job one = run_of("", "one", {100, 200}), two = one;
         two.name = "two";
-        // What says nothing of the program.
+        // These fields say nothing about the program.
         two.submitted_seconds = random.between(0, 1e6);
         two.max_gpus = random.integer(1, 64);
         two.restarts = random.integer(0, 9);
@@ -125,7 +125,7 @@ TEST_CASE("without a stated kind, runs with the same limits and rates are of one
                 two.target_batch = random.integer(1, 100);
         }
         CHECK(kind_of(one) != kind_of(two));
-        // A name that looks like a description is none.
+        // A name that looks like a description is not treated as one.
         Job named = one;
         named.kind = kind_of(one);
         CHECK(kind_of(named) != kind_of(one));
@@ -149,11 +149,11 @@ TEST_CASE(
         CHECK(&kinds.of(three) == &kinds.of(one));
         if (!leaves) continue;
         CHECK(known(kinds, one) == before);
-        // What it has measured alone is all that it goes by.
+        // From then on the job's own measurements are its only knowledge.
         KindHistories alone = met({run_of("another", "two")});
         alone.add(run_of("another", "two"), 0, measured({1, 1}, 64, times));
         CHECK(known(kinds, two) == known(alone, run_of("another", "two")));
-        // Neither influences the other any more, whatever it measures.
+        // Neither job influences the other any more, whatever it measures.
         kinds.add(two, 0, measured({1, 4}, 256, times));
         kinds.add(two, 1, measured({1, 1}, 16, times));
         kinds.add(two, 0, measured({1, 1}, 64, 100 * times));
@@ -163,7 +163,7 @@ TEST_CASE(
         kinds.add(three, 0, measured({1, 2}, 16));
         CHECK(known(kinds, two) == own);
         CHECK(known(kinds, one) != before);
-        // Its next run is of the kind again.
+        // Its next run belongs to the kind again.
         kinds.forget_unless([](const std::string& name) { return name != "two"; });
         kinds.meet(two);
         CHECK(&kinds.of(two) == &kinds.of(one));
@@ -198,11 +198,11 @@ TEST_CASE("rates count whenever they come, as if they had been there from the st
         late.meet(told);
         check_close(known(late, told), known(early, told), 0.01);
         CHECK(late.of(told).model().types[1].most_replicas == 1);
-        // Told again, it is the same.
+        // Being told again changes nothing.
         const std::vector<double> before = known(late, told);
         for (int again = 0; again < 3; ++again) late.meet(told);
         CHECK(known(late, told) == before);
-        // And a rate that is corrected counts in its place.
+        // A corrected rate replaces the earlier one.
         const Job corrected = run_of("bert", "job", {rates[0], 2 * rates[1]});
         KindHistories right = met({corrected});
         for (const Shape shape : {Shape{1, 1}, Shape{1, 4}}) right.add(corrected, 0, measured(shape, 64));
@@ -211,8 +211,8 @@ TEST_CASE("rates count whenever they come, as if they had been there from the st
     }
 }
 
-TEST_CASE("a declared rate gives way to the first measurement of what it speaks of") {
-    // Declared ten times as fast as it is.
+TEST_CASE("a declared rate gives way to the first measurement of the same step") {
+    // The job declares ten times its real speed.
     const double seconds = measured({1, 1}, 256).step_seconds;
     const Job boasts = run_of("bert", "job", {10 * 256 / seconds, 0}), silent = run_of("bert", "job");
     KindHistories kinds = met({boasts}), honest = met({silent});
@@ -224,20 +224,20 @@ TEST_CASE("a declared rate gives way to the first measurement of what it speaks 
         kinds.add(boasts, 0, measured({1, 1}, batch));
         honest.add(silent, 0, measured({1, 1}, batch));
     }
-    // To contradict a claim is no reason to leave the kind.
+    // A job that contradicts a declared rate does not leave the kind for it.
     const Job other = run_of("bert", "other", {10 * 256 / seconds, 0});
     kinds.meet(other);
     CHECK(&kinds.of(other) == &kinds.of(boasts));
     CHECK(kinds.of(boasts).has_measured(0, {1, 1}, 256));
     CHECK(kinds.of(boasts).measured(0, {1, 1}, 256)->step_seconds == doctest::Approx(seconds));
     check_close(known(kinds, boasts), known(honest, silent), 0.01);
-    // Claimed again or otherwise, the measurement stays.
+    // The measurement stays, whether the rate is declared again or changed.
     const std::vector<double> before = known(kinds, boasts);
     kinds.meet(run_of("bert", "job", {20 * 256 / seconds, 0}));
     CHECK(known(kinds, boasts) == before);
 }
 
-TEST_CASE("rates that no step can have are no measurements") {
+TEST_CASE("rates that no step can have do not count as measurements") {
     for (const double rate : {0.0, 1e-300, 1e300}) {
         CHECK(JobHistory::seconds_of_rate({.max_atomic_batch = 256, .reference_rate = rate}) == 0);
         const Job job = run_of("bert", "job", {rate, rate});
@@ -245,7 +245,7 @@ TEST_CASE("rates that no step can have are no measurements") {
         kinds.refit(job);
         CHECK_FALSE(kinds.of(job).model().types[0].fitted);
     }
-    CHECK(JobHistory::seconds_of_rate({.reference_rate = 100}) == 0);  // does not run on that type
+    CHECK(JobHistory::seconds_of_rate({.reference_rate = 100}) == 0);  // the job does not run on that type
     CHECK(JobHistory::seconds_of_rate({.max_atomic_batch = 256, .reference_rate = 128}) == 2);
 }
 
@@ -262,7 +262,7 @@ TEST_CASE("a job whose description changes is of another kind, which starts with
     kinds.add(one, 0, measured({1, 4}, 512));
     CHECK(known(kinds, one) != before);
     CHECK(known(kinds, two) == before);
-    // A kind that is there already takes the job in, but not what it knew.
+    // A kind that already exists accepts the job, but not what the job knew.
     const std::vector<double> larger = known(kinds, one);
     kinds.add(two, 1, measured({1, 1}, 16));
     two.types[0].max_atomic_batch = 512;
@@ -331,7 +331,7 @@ TEST_CASE("jobs are forgotten, their kinds are not, until there are too many of 
         return kinds.of(run_of(std::to_string(k), "asks " + std::to_string(k))).has_measured(0, {1, 1}, 64);
     };
     come_and_go(0, 2 * most);
-    // The kind of the job that is still there, and those needed last.
+    // The kind of the job that still exists stays, and so do the kinds needed last.
     CHECK(known(kinds, later) == before);
     CHECK(remembered(2 * most - 1));
     CHECK(remembered(most + 10));
@@ -339,7 +339,7 @@ TEST_CASE("jobs are forgotten, their kinds are not, until there are too many of 
     CHECK_FALSE(remembered(0));
 }
 
-TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten for them") {
+TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten because of them") {
     KindHistories kinds;
     const Job bert = run_of("bert", "first");
     kinds.meet(bert);
@@ -354,7 +354,7 @@ TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten for
     CHECK(kinds.of(bert).has_measured(0, {1, 1}, 64));
 }
 
-TEST_CASE("what is on trial is forgotten as if it had not come") {
+TEST_CASE("news on trial are forgotten as if they had not come") {
     support::Random random(4);
     const auto random_job = [&] {
         return run_of(random.chance(0.5) ? "bert" : "resnet", "job-" + std::to_string(random.integer(0, 4)),
@@ -385,7 +385,7 @@ TEST_CASE("what is on trial is forgotten as if it had not come") {
             }
             if (!counts) tried.undo();
         }
-        // What is asked now meets all jobs in the same way.
+        // Questions asked now meet all jobs in the same way.
         for (int j = 0; j < 5; ++j)
             for (const char* kind : {"bert", "resnet"}) {
                 const Job job = run_of(kind, "job-" + std::to_string(j));
@@ -396,7 +396,7 @@ TEST_CASE("what is on trial is forgotten as if it had not come") {
     }
 }
 
-TEST_CASE("undone twice is undone once, and what is kept is not undone") {
+TEST_CASE("undoing twice equals undoing once, and what is kept is not undone") {
     const Job job = run_of("bert", "job");
     KindHistories kinds = met({job});
     kinds.add(job, 0, measured({1, 1}, 64));
@@ -458,7 +458,7 @@ TEST_CASE("in a replay, jobs of one kind learn together with refined models, and
     JobHistory own;
     JobHistory* history = refined.begin(one);
     REQUIRE(history);
-    CHECK(history->model().types[0].fitted);  // by the declared rate
+    CHECK(history->model().types[0].fitted);  // from the declared rate
     CHECK(refined.begin(two) == history);
     CHECK(refined.add(one, own, 1, measured({1, 2}, 64)) == history);
     CHECK(history->model().types[1].most_replicas == 2);

@@ -1,4 +1,4 @@
-// Nodes that are announced to leave: jobs that need nodes for longer get others, and none restarts in vain.
+// Nodes with an announced end: jobs that need longer get other nodes, and no job restarts in vain.
 
 #include <limits>
 #include <string>
@@ -41,14 +41,14 @@ Job job_of(int fewest, int most) {
     return job;
 }
 
-/// Speed that grows nearly with the GPUs, measured on so many of them.
+/// A speed that grows almost linearly with the GPUs, measured on up to 24 of them.
 JobModel measured() {
     return {{{.throughput = PolluxThroughput{0.01, 0.01, 0.01, 0, 0.01, 0, 1}, .most_replicas = 24}}};
 }
 
 constexpr double always = std::numeric_limits<double>::infinity();
 
-/// Whether every node of a placement stays for so long.
+/// Returns whether every node of a placement stays for `seconds` more.
 bool stays(const Snapshot& snapshot, const Placement& placement, double seconds) {
     for (const NodeShare& share : placement)
         if (snapshot.cluster.nodes[share.node].leaves_seconds < seconds) return false;
@@ -65,7 +65,7 @@ TEST_CASE("a job alone gets nodes that stay as long as it needs them, whatever t
         snapshot.jobs = {job_of(16, 16)};
         CHECK(stays(snapshot, Scheduler<GoodputPolicy>().plan(snapshot).decisions[0].placement, always));
         CHECK(stays(snapshot, Scheduler<Fifo>().plan(snapshot).decisions[0].placement, always));
-        // More GPUs for a minute are not worth a restart.
+        // More GPUs for one minute are not worth a restart.
         snapshot.jobs = {job_of(8, 24)};
         snapshot.models = {measured()};
         CHECK(stays(snapshot, Scheduler<GoodputPolicy>().plan(snapshot).decisions[0].placement, always));
@@ -91,7 +91,7 @@ TEST_CASE("a job that runs is not restarted on a node that leaves before that pa
     }
 }
 
-TEST_CASE("what is left over goes to nodes that stay first") {
+TEST_CASE("leftovers go to nodes that stay first") {
     Snapshot snapshot = cluster_of({100, always, 200});
     snapshot.jobs = {job_of(2, 2), job_of(2, 2)};
     snapshot.jobs[1].name = "k";
@@ -99,8 +99,7 @@ TEST_CASE("what is left over goes to nodes that stay first") {
     for (const Decision& decision : plan.decisions) CHECK(stays(snapshot, decision.placement, always));
 }
 
-TEST_CASE(
-    "a new job alone never gets a node that leaves before its end where another pool's nodes do not matter") {
+TEST_CASE("a single new job never gets a node that leaves before its end if other pools do not matter") {
     Random random(7);
     TopologyPlacer placer;
     Scheduler<GoodputPolicy> scheduler;
@@ -116,7 +115,7 @@ TEST_CASE(
         Job& job = snapshot.jobs[0];
         job.placement.clear();
         job.preemptible = true;
-        // One type and size, and GPUs that are all the same to it.
+        // One type and one size, and GPUs that are all equal to the job.
         snapshot.cluster.gpu_types.resize(1);
         job.types.resize(1);
         snapshot.models[0].types.resize(1);

@@ -1,4 +1,4 @@
-// Limits: no plan exceeds one, what is said of them is true, and acting on what is said changes the plan.
+// Limits: no plan exceeds one, what plans say about them is true, and acting on it changes the plan.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ using support::RandomRound;
 
 namespace {
 
-/// A random round with teams, prices, cores and memory, and limits that bind some of the time.
+/// A random round with teams, prices, cores and memory. Its limits bind some of the time.
 struct LimitedRound {
     explicit LimitedRound(Random& random) : snapshot(RandomRound(random, {.packs = true}).snapshot) {
         const double one = random.between(0, 30), other = random.chance(0.5) ? random.between(0, 30) : one;
@@ -74,7 +74,7 @@ struct LimitedRound {
 
 int occupied(const Decision& decision) { return decision.option.configuration.occupied_gpus(); }
 
-/// What a plan takes, counted anew from placements and the words of the limits.
+/// Returns what a plan uses, counted from placements and from the definitions of the limits.
 std::map<std::string, double> counted(const LimitedRound& round, const Plan& plan,
                                       std::span<const Pool> pools) {
     const Cluster& cluster = round.snapshot.cluster;
@@ -110,7 +110,7 @@ std::map<std::string, double> counted(const LimitedRound& round, const Plan& pla
 
 }  // namespace
 
-TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used") {
+TEST_CASE("no plan exceeds a limit, and stated uses are true") {
     Random random(1);
     int binding = 0, conflicts = 0;
     for (int trial = 0; trial < 1500; ++trial) {
@@ -126,7 +126,7 @@ TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used"
         for (std::size_t l = 0; l < plan.limits.size(); ++l) {
             const LimitUse& limit = plan.limits[l];
             CAPTURE(limit.name);
-            // Which nodes have more left is for tests of their own.
+            // Other tests check which nodes have more left.
             if (!limit.name.ends_with(" left")) CHECK(limit.used == doctest::Approx(used[limit.name]));
             CHECK(limit.used <= std::max(limit.capacity, kept[l]) * (1 + 1e-9) + 1e-9);
             CHECK(limit.price >= 0);
@@ -138,7 +138,7 @@ TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used"
     CHECK(conflicts > 20);
 }
 
-TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is what its nodes cost") {
+TEST_CASE("under a budget a job gets nodes that it can pay for, and the stated use is their cost") {
     Random random(11);
     int without = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -158,7 +158,7 @@ TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is 
         const double budget = random.integer(0, 30);
         auto scheduler = Scheduler<Sia>().limited_by(Budget(budget));
         const Plan& plan = scheduler.plan(snapshot);
-        // As many as can be paid run, the cheapest nodes first.
+        // As many jobs run as the budget pays for, on the cheapest nodes first.
         std::vector<double> prices;
         for (const Node& node : snapshot.cluster.nodes) prices.push_back(node.dollars_per_hour);
         std::sort(prices.begin(), prices.end());
@@ -180,7 +180,7 @@ TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is 
     CHECK(without > 50);
 }
 
-TEST_CASE("what one more unit of a limit is said to be worth at most, it is worth at most") {
+TEST_CASE("one more unit of a limit is worth at most what the plan says") {
     Random random(12);
     int said = 0, above_the_price = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -213,7 +213,7 @@ TEST_CASE("limits are rows of one problem: nothing better respects them all") {
         auto scheduler = round.scheduler({.gap = 0});
         const Plan plan = scheduler.plan(round.snapshot);
         if (plan.status != AllotStatus::optimal || !plan.conflicts.empty()) continue;
-        // Anybody who changes alone and gains breaks a limit or a pool.
+        // A job that could gain by changing alone would break a limit or a pool.
         const AllotmentProblem& problem = scheduler.problem();
         std::vector<double> left = problem.capacity;
         for (std::size_t j = 0; j < problem.jobs(); ++j)
@@ -232,12 +232,12 @@ TEST_CASE("limits are rows of one problem: nothing better respects them all") {
                 CHECK_FALSE(fits);
             }
         }
-        // Limits so wide that nobody meets them change nothing.
+        // Limits too wide to bind change nothing.
         Scheduler<Sia> unlimited({}, {.gap = 0});
         const Plan free = unlimited.plan(round.snapshot);
         auto wide = Scheduler<Sia>({}, {.gap = 0})
                         .limited_by(TeamQuotas({{"red", 1e6, {}, 1e9}, {"blue", 1e6, {}, {}}}), Budget(1e9));
-        // Where nodes cost unlike, no job is spread over both kinds while dollars are limited.
+        // If nodes differ in price and dollars are limited, no job is spread over both kinds.
         const double limited = wide.plan(round.snapshot).objective;
         CHECK(limited <= doctest::Approx(free.objective));
         if (wide.pools().size() == unlimited.pools().size())
@@ -281,8 +281,8 @@ TEST_CASE("what is kept beyond a limit is a conflict with names, and ends when t
 }
 
 TEST_CASE("acting on what an explanation says of a limit makes room") {
-    // A few of these rounds have near 30 rows and stay open for millions of states; bounds hold at any
-    // number.
+    // A few of these rounds have almost 30 rows and stay unproven for millions of states. Bounds hold after
+    // any number of states.
     const AllotOptions quick{.most_states = std::size_t{1} << 17};
     Random random(3);
     int named = 0, short_of = 0, beyond = 0;
@@ -302,7 +302,7 @@ TEST_CASE("acting on what an explanation says of a limit makes room") {
             beyond += said.reason == DecisionReason::beyond_limit;
             for (const auto& alternative : {said.wanted, said.nearest}) {
                 if (!alternative) continue;
-                // Where one that waits is told of the nearest, that is what the sentence prices.
+                // If a waiting job is told its nearest option, the price in the sentence refers to that one.
                 const bool priced = alternative->configuration ==
                                         (said.nearest ? said.nearest : said.wanted)->configuration &&
                                     text.find("at less than") != std::string::npos;
@@ -330,7 +330,7 @@ TEST_CASE("acting on what an explanation says of a limit makes room") {
     CHECK(beyond > 20);
 }
 
-TEST_CASE("a job of larger weight is not given less, and weights of everybody alike change nothing") {
+TEST_CASE("a job of larger weight does not get less, and equal weights of all jobs change nothing") {
     Random random(4);
     int more = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -352,7 +352,7 @@ TEST_CASE("a job of larger weight is not given less, and weights of everybody al
     CHECK(more > 10);
 }
 
-TEST_CASE("a limit that fails for an option costs the option; one without rows is an error of the caller's") {
+TEST_CASE("a limit that fails for an option costs the option; a limit without rows is the caller's error") {
     struct Failing {
         int flaw = 0;
         void rows(const Round&, LimitRows& rows) const {
@@ -410,7 +410,7 @@ TEST_CASE("a queue is not promised room on a drained node") {
     CHECK_FALSE(first.decisions[0].placement.empty());
     CHECK_FALSE(first.decisions[1].placement.empty());
     CHECK(first.decisions[2].placement.empty());
-    // Y cannot start while somebody else holds a GPU of the open node: without backfilling nobody passes it.
+    // Y cannot start while another job holds a GPU of the open node. Without backfilling, no job passes Y.
     add("W", 0, 1, {{0, 1}});
     const Plan waiting = plan(snapshot, Fifo{});
     CHECK(waiting.decisions[1].placement.empty());
@@ -418,7 +418,7 @@ TEST_CASE("a queue is not promised room on a drained node") {
     CHECK_FALSE(plan(snapshot, Fifo{.backfill = true}).decisions[2].placement.empty());
 }
 
-TEST_CASE("who stays on a drained node takes no cores of the open ones") {
+TEST_CASE("a job that stays on a drained node takes no cores of the open ones") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"open", 0, 8, false, 64, 0}, {"drained", 0, 8, true, 64, 0}}};
     for (const char* name : {"stays", "waits"}) {
@@ -440,7 +440,7 @@ TEST_CASE("who stays on a drained node takes no cores of the open ones") {
 
 namespace {
 
-/// As a class of somebody's has a scheduler.
+/// A caller's class that has a scheduler as a member.
 struct OfTheCluster {
     ChosenScheduler scheduler{Scheduler<Sia>()};
 };
@@ -460,7 +460,7 @@ TEST_CASE("a scheduler takes limits whether it has a name or not, and a class ke
         const Plan plan = Scheduler<Sia>().limited_by(quotas).plan(now);
         CHECK(limited.plan(now).objective == plan.objective);
         CHECK(has.scheduler.plan(now).objective == plan.objective);
-        const ChosenScheduler copy = has.scheduler;  // which still knows its parts
+        const ChosenScheduler copy = has.scheduler;  // the copy still knows its parts
         CHECK(copy.explain(now).size() == now.jobs.size());
         CHECK(named.plan(now).limits.empty());
     }

@@ -1,5 +1,5 @@
-// Makers of options: what is asked for at prices is as good as what is listed, with a bound that covers both;
-// configurations of several parts and with host shares are planned and placed.
+// Makers of options: asking at prices is as good as listing, with a bound that covers both. Configurations
+// of several parts or with host shares are planned and placed.
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +25,7 @@ using support::Random;
 
 namespace {
 
-/// What a job makes of GPUs, nodes, and cores beside a GPU: known to predictor and maker.
+/// A job's speed as a function of GPUs, nodes, and cores per GPU. Predictor and maker both know it.
 struct Curve {
     double rate = 1, spread = 0.1, hunger = 1;
 
@@ -37,7 +37,7 @@ struct Curve {
     }
 };
 
-/// The curve is coded in fields that a predictor may read.
+/// The curve is stored in fields that a predictor may read.
 Curve curve_of(const Job& job) {
     return {job.types[0].reference_rate, job.restart_cost_seconds / 100, job.attained_gpu_seconds / 100};
 }
@@ -59,7 +59,7 @@ struct RootOfGoodput {
 
 constexpr double host_sizes[] = {1, 2, 4, 8};
 
-/// Cores of each pool in sum, which no node has to keep to.
+/// Limits the cores of each pool in sum, without a limit on any single node.
 struct CoresOfPools {
     void rows(const Round& round, LimitRows& rows) const {
         for (const Pool& pool : round.pools) rows.add("cores", 3.0 * pool.gpus(), "cores");
@@ -70,7 +70,7 @@ struct CoresOfPools {
     }
 };
 
-/// Every number of GPUs that packs, with four host sizes: so that a plan is worth what its allotment is.
+/// Every number of GPUs that packs, with four host sizes, so that a plan is worth as much as its allotment.
 template <class Visit>
 void for_each_shape_of(const Round& round, const Job& job, Visit visit) {
     for (const Pool& pool : round.pools) {
@@ -92,10 +92,10 @@ struct ListAll {
     }
 };
 
-/// Lists the smallest option only. At prices, a shape is looked at closely if it were worth it with the most
-/// cores for the price of the fewest.
+/// Lists only the smallest option. At prices, examines a shape only if it would pay with the speed of the
+/// most cores at the price of the fewest.
 struct AskForMore {
-    bool one_only = false;  ///< appends the best option alone
+    bool one_only = false;  ///< appends only the best option
 
     void list(const Round& round, const Job& job, std::span<const int>, std::vector<Option>& options) const {
         for (const Pool& pool : round.pools)
@@ -255,7 +255,7 @@ TEST_CASE("a policy that values whole rounds answers for one more option as if i
         const GoodputPolicy policy;
         const Round round{1000, snapshot.cluster, {}};
         value_rows(policy, round, std::span<const OptionRow>(rows));
-        // Without its last option, asked for that one.
+        // Remove the last option, then ask for exactly that one.
         for (std::size_t j = 0; j < 3; ++j) {
             const OptionRow fewer{snapshot.jobs[j], std::span<const Option>(options[j]).first(3),
                                   std::span<double>(values[j]).first(3)};
@@ -267,7 +267,7 @@ TEST_CASE("a policy that values whole rounds answers for one more option as if i
 }
 
 TEST_CASE("configurations over two GPU types are allotted, placed and kept") {
-    /// Offers n GPUs of each of both types.
+    /// Offers equally many GPUs of both types.
     struct Pairs {
         void list(const Round& round, const Job&, std::span<const int>, std::vector<Option>& options) const {
             for (const int gpus : {1, 2, 4})
@@ -317,7 +317,7 @@ TEST_CASE("configurations over two GPU types are allotted, placed and kept") {
     }
 }
 
-TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody restarts for them") {
+TEST_CASE("more cores per GPU go to jobs that gain from them, and no job restarts for them") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 32, 0}}};
     for (const char* name : {"hungry", "modest"}) {
@@ -339,7 +339,7 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
     CHECK(swapped.decisions[0].option.configuration.host().cores_per_gpu == 2);
     CHECK_FALSE(swapped.decisions[0].starts);
     CHECK_FALSE(swapped.decisions[1].starts);
-    // What no node can give is not offered, and said.
+    // What no node can give is not offered, and the explanation says so.
     snapshot.jobs[0].host->least.cores_per_gpu = snapshot.jobs[0].host->most.cores_per_gpu = 9;
     snapshot.jobs[0].placement.clear();
     const Plan greedy = scheduler.plan(snapshot);
@@ -347,7 +347,7 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
     CHECK(greedy.decisions[0].verdict.outcome == Outcome::impossible);
     CHECK(greedy.decisions[0].verdict.reason ==
           "no node has the cores and the memory that it needs for each GPU");
-    // Where too few nodes can give it, it is said how many do.
+    // If too few nodes can give it, the explanation says how many can.
     snapshot.cluster.nodes.push_back({"strong", 0, 8, false, 72, 0});
     snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = 16;
     const Plan wide = scheduler.plan(snapshot);

@@ -1,4 +1,4 @@
-// JobMemory: what is remembered of jobs from round to round.
+// JobMemory: what it remembers of jobs from round to round.
 
 #include <array>
 #include <cmath>
@@ -37,12 +37,12 @@ Snapshot snapshot_of(std::vector<Job> jobs, double time = 0) {
     return snapshot;
 }
 
-/// A step of a program that is the slower the larger the batch.
+/// A step of a program that gets slower as the batch grows.
 ThroughputSample sample_of(int gpus, int batch, double slowness = 1) {
     return {{1, gpus}, {batch, 0}, slowness * (0.1 + 0.01 * batch), gpus > 1 ? 0.01 : 0.0};
 }
 
-/// All that a memory has said of a snapshot's jobs, as numbers.
+/// Returns everything that a memory has filled into a snapshot's jobs, as numbers.
 std::vector<double> told(const Snapshot& snapshot) {
     std::vector<double> numbers;
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
@@ -57,7 +57,7 @@ std::vector<double> told(const Snapshot& snapshot) {
     return numbers;
 }
 
-TEST_CASE("a round that is not kept was never there") {
+TEST_CASE("a round that is not kept leaves no trace") {
     for (const unsigned seed : {1u, 2u, 3u, 4u}) {
         std::mt19937 random(seed);
         const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
@@ -74,7 +74,7 @@ TEST_CASE("a round that is not kept was never there") {
                 false_news[j].samples.push_back({1, sample_of(2, 16, 3)});
                 false_news[j].wanted_batch = 40;
             }
-            // The false round: other news, other jobs, and a plan that nobody keeps.
+            // The round to undo: other news, other jobs, and a plan that the caller does not keep.
             Snapshot never = snapshot_of(jobs, 60.0 * round + 20);
             never.jobs.push_back(job_of("never"));
             false_news.emplace_back();
@@ -92,7 +92,7 @@ TEST_CASE("a round that is not kept was never there") {
     }
 }
 
-TEST_CASE("what a job was seen to use counts for more than what its owner wants") {
+TEST_CASE("a batch that a job was seen to use overrides its owner's wish") {
     JobMemory memory;
     const auto largest = [&](JobNews news) {
         Snapshot snapshot = snapshot_of({job_of("a")});
@@ -108,7 +108,7 @@ TEST_CASE("what a job was seen to use counts for more than what its owner wants"
     CHECK(largest({.samples = {{0, sample_of(4, 250)}}, .wanted_batch = 64}) == 512);
 }
 
-TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in never counts as its word") {
+TEST_CASE("a caller may reuse one snapshot in all rounds: filled-in fields never count as the caller's") {
     int set_aside = 0, went_on = 0;
     for (const unsigned seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
         std::mt19937 random(seed);
@@ -116,11 +116,11 @@ TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in ne
         JobMemory of_kept, of_fresh;
         Scheduler<GoodputPolicy> scheduler, other;
         Snapshot kept = snapshot_of({});
-        std::vector<Job> declared;  // as the owners say, with what the jobs hold
+        std::vector<Job> declared;  // as the owners declare them, with what the jobs hold
         for (int round = 0; round < 15; ++round) {
             if (round % 3 == 0) {
                 declared.push_back(job_of("job-" + std::to_string(round), below(2) ? "bert" : ""));
-                if (below(2)) declared.back().done_examples = 0;  // reports its progress
+                if (below(2)) declared.back().done_examples = 0;  // the job reports its progress
                 kept.jobs.push_back(declared.back());
             }
             if (round % 6 == 5) {
@@ -131,7 +131,7 @@ TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in ne
             for (std::size_t j = 0; j < declared.size(); ++j) {
                 news[j].samples.push_back({0, sample_of(1 << below(3), 8 << below(4))});
                 if (below(4) == 0)
-                    news[j].samples.push_back({0, {{1, 1}, {8, 0}, 0.1, 0.2}});  // no such step
+                    news[j].samples.push_back({0, {{1, 1}, {8, 0}, 0.1, 0.2}});  // an impossible step
                 if (below(4) == 0) news[j].wanted_batch = 32 + below(500);
                 if (declared[j].done_examples)
                     kept.jobs[j].done_examples = *(declared[j].done_examples = 1000.0 * round + below(100));
@@ -150,7 +150,7 @@ TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in ne
                 }
             };
             check_same();
-            if (!is_kept) {  // the same round again
+            if (!is_kept) {  // plan the same round again
                 of_kept.take_in(kept, news);
                 of_fresh.take_in(fresh = snapshot_of(declared, kept.time_seconds), news);
                 check_same();
@@ -160,7 +160,7 @@ TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in ne
             of_fresh.keep(fresh, other.plan(fresh));
             for (std::size_t j = 0; j < declared.size(); ++j) {
                 declared[j].placement = kept.jobs[j].placement = plan.decisions[j].placement;
-                declared[j].wanted_batch = fresh.jobs[j].wanted_batch;  // a wish stands until another comes
+                declared[j].wanted_batch = fresh.jobs[j].wanted_batch;  // a wish stands until the next one
             }
         }
     }
@@ -181,13 +181,13 @@ TEST_CASE("a wish for a smaller batch stands until another comes, and changes no
     CHECK(largest(256) == 256);
     CHECK(largest(4096) == 512);
     CHECK(snapshot.jobs[0].max_batch == 512);
-    CHECK(largest(8) == 512);  // below the initial batch: the job is set aside, and the wish does not count
+    CHECK(largest(8) == 512);  // below the initial batch: the job is set aside, and its wish does not count
     CHECK(snapshot.jobs[0].set_aside == "job 'a': wanted_batch is 8, but must be at least initial_batch, 32");
     CHECK(largest({}) == 512);
     CHECK(snapshot.jobs[0].set_aside.empty());
 }
 
-TEST_CASE("what the caller sets aside itself stays set aside") {
+TEST_CASE("jobs that the caller sets aside stay set aside") {
     JobMemory memory;
     Snapshot snapshot = snapshot_of({job_of("a"), job_of("b")});
     snapshot.jobs[1].set_aside = "not today";
@@ -214,7 +214,7 @@ TEST_CASE("a model that a job brings stays, and what its runs show is for its ki
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }
 
-TEST_CASE("a job with news that make no sense is set aside, and a strict round refused") {
+TEST_CASE("a job with invalid news is set aside, and a strict round is refused") {
     const std::vector<JobNews> news{{.samples = {{0, {{1, 1}, {8, 0}, 0.1, 0.2}}}},
                                     {.samples = {{0, sample_of(1, 32)}}}};
     JobMemory memory, strict, innocent;
@@ -233,9 +233,9 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
     Snapshot one = snapshot_of({job_of("c", "other")}), two = one;
     strict.take_in(one);
     innocent.take_in(two);
-    CHECK(told(one) == told(two));  // nothing of the refused round is left
+    CHECK(told(one) == told(two));  // nothing of the refused round remains
 
-    // Not even what made sense before it.
+    // Not even the valid news before the invalid one remain.
     JobMemory half, none;
     Snapshot mixed = snapshot_of({job_of("a")}), plain = snapshot_of({job_of("a")});
     half.take_in(
@@ -255,7 +255,7 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
                       "job memory: news is 2, but must be one for each of the snapshot's jobs, or none");
 }
 
-TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
+TEST_CASE("a job that is gone is forgotten, except for what it has shown about its kind") {
     JobMemory memory;
     Snapshot first = snapshot_of({job_of("a", "k")});
     memory.take_in(first, std::vector<JobNews>{{.samples = {{0, sample_of(1, 32)}}, .wanted_batch = 50}});
@@ -265,12 +265,12 @@ TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
     memory.keep(between, plan(between));
     Snapshot last = snapshot_of({job_of("a", "k"), job_of("b", "other")});
     memory.take_in(last, std::vector<JobNews>{{.wanted_batch = 40}, {}});
-    CHECK(last.jobs[0].largest_batch() == 40);  // it was seen to use none
+    CHECK(last.jobs[0].largest_batch() == 40);  // it was seen to use no larger batch
     CHECK(last.models[0].types.at(0).iteration_seconds({1, 1}, {32, 0}) ==
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }
 
-TEST_CASE("a measurement on a GPU type that there is none of costs its job the round, and nothing after it") {
+TEST_CASE("a measurement on an unknown GPU type costs its job the round, and nothing after it") {
     JobMemory memory, other;
     Snapshot wrong = snapshot_of({job_of("typo"), job_of("right")}), sound = wrong, strict = wrong;
     std::vector<JobNews> news(2);
@@ -333,7 +333,7 @@ TEST_CASE("a memory that was saved and read back knows what it knew") {
     }
 }
 
-/// Saved by version 1, in which models had no least computing time: a step of 0.42 s on one GPU.
+/// A memory saved by version 1, whose models had no least computing time: a step of 0.42 s on one GPU.
 constexpr const char* saved_by_version_1 = R"(goodput job memory 1
 1 0 0 1 1 1:a 0 0 0 0 1 24:batch 32/1-0x1@0/1-0x1@0 1 0 0: 0 0 0 1 1:a 32 0 0 1 1
 24:batch 32/1-0x1@0/1-0x1@0 1 1 1:a 24:batch 32/1-0x1@0/1-0x1@0 0: 0 32 0 2 1 0 1 0 1 0 1 0 1
@@ -382,7 +382,7 @@ TEST_CASE("the memory of an earlier version is read, and its models have no leas
         CHECK(refined.iteration_seconds({1, 1}, {32, 0}) > 0);
     }
     CHECK(history->model().types[0].iteration_seconds({1, 1}, {32, 0}) == doctest::Approx(0.42));
-    // What it writes is of this version.
+    // Now it writes the current version.
     const std::string saved = memory.save();
     CHECK(saved.starts_with("goodput job memory 2\n"));
     JobMemory next;
@@ -390,7 +390,7 @@ TEST_CASE("the memory of an earlier version is read, and its models have no leas
     CHECK(next.save() == saved);
 }
 
-TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
+TEST_CASE("a text that no memory saved is refused, and the memory does not change") {
     JobMemory memory;
     Snapshot snapshot = snapshot_of({job_of("a", "k"), job_of("b")});
     memory.take_in(snapshot, std::vector<JobNews>{{.samples = {{0, sample_of(2, 32)}}, .wanted_batch = 50},
@@ -405,7 +405,7 @@ TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
     CHECK_THROWS_WITH_AS(memory.load(saved + " 7"), doctest::Contains("is '7', but must be the end"),
                          std::invalid_argument);
     CHECK(memory.save() == saved);
-    // Any other character anywhere: refused, or a memory that can be saved and plans.
+    // Any other character anywhere is either refused or gives a memory that can be saved and can plan.
     int taken = 0;
     for (std::size_t at = 0; at < saved.size(); ++at)
         for (const char other : {'-', '9', 'e', ' '}) {
@@ -428,8 +428,8 @@ TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
     CHECK(taken > 10);
 }
 
-/// How many of the jobs that come, each of them heavier than all before it, are stopped before they have run
-/// for `least` seconds, and how many run at all.
+/// Jobs come one after another, each heavier than all before. Returns how many are stopped before they have
+/// run for `least` seconds, and how many run at all.
 std::array<int, 2> stopped_early(double minimum, double least) {
     JobMemory memory;
     Scheduler<GoodputPolicy> scheduler;
@@ -465,11 +465,11 @@ TEST_CASE("no job is stopped within its minimum run time, and it may be after th
     const auto [early, started] = stopped_early(180, 180);
     CHECK(early == 0);
     CHECK(started > 10);
-    // The next one comes as soon as the time has passed.
+    // The next job comes as soon as the minimum has passed.
     CHECK(stopped_early(180, 181)[0] > 5);
 }
 
-TEST_CASE("what a job shows while it shares its GPUs says nothing of its speed alone") {
+TEST_CASE("measurements while a job shares its GPUs do not count for its speed alone") {
     const auto seconds_after = [](bool shares) {
         JobMemory memory;
         Snapshot snapshot = snapshot_of({job_of("a"), job_of("b", "other")});

@@ -1,4 +1,4 @@
-// A plan respects the machines, the jobs' limits and what is running, and says why a job waits.
+// A plan respects the machines, the jobs' limits and what runs, and says why a job waits.
 
 #include <algorithm>
 #include <cmath>
@@ -130,7 +130,7 @@ TEST_CASE(
     job.max_gpus = 16;
     CHECK(shapes()[8] == std::vector<int>{8, 16});
     CHECK(shapes()[6] == std::vector<int>{6});
-    // Who may have none of these is offered its fewest and its most.
+    // A job that cannot have any of these is offered its fewest and its most GPUs.
     job.min_gpus = 5;
     job.max_gpus = 7;
     job.types[0].gpus_per_replica = 1;
@@ -180,7 +180,7 @@ TEST_CASE("a fixed number of GPUs is offered as it is, whatever else about the j
     CHECK(plan(snapshot).decisions[0].placement == Placement{{0, 3}});
 }
 
-TEST_CASE("a job that is offered nothing is told what there is, and the true reason") {
+TEST_CASE("a job that is offered nothing learns what exists, and the true reason") {
     Snapshot snapshot{.time_seconds = 100};
     snapshot.cluster = {{"T4", "A100"}, {{"a", 0, 4}, {"b", 0, 4}, {"c", 1, 6}}};
     Job job{.name = "job", .min_gpus = 9, .max_gpus = 11, .initial_batch = 32, .max_batch = 640};
@@ -215,7 +215,7 @@ TEST_CASE("a job that is offered nothing is told what there is, and the true rea
     snapshot.cluster.nodes[0].drained = snapshot.cluster.nodes[1].drained = true;
     CHECK(reason() == "no open node has GPUs of a type that it can use");
 
-    // Of many sizes those about what the job may hold.
+    // Of many sizes, the reason lists those near the job's limits.
     snapshot.cluster = {{"T4", "A100"}, {}};
     for (int n = 0; n < 40; ++n) snapshot.cluster.nodes.push_back({"n" + std::to_string(n), 0, 8});
     job.adaptivity = Adaptivity::gpus;
@@ -242,7 +242,7 @@ TEST_CASE("a model of more GPU types than the cluster has is refused, one of few
                       "job 'job': GPU types in its model is 3, but must be at most the cluster's 2");
 }
 
-TEST_CASE("waits, impossible and bad input are three things") {
+TEST_CASE("waiting, impossible and bad input are three different outcomes") {
     Snapshot snapshot{.time_seconds = 100};
     snapshot.cluster = {{"T4"}, {{"a", 0, 2}}};
     Job job{.name = "first", .max_gpus = 2, .initial_batch = 32, .max_batch = 64};
@@ -313,7 +313,7 @@ TEST_CASE("a scheduler with a topology gives the same allotment on closer nodes"
 TEST_CASE("stops first, then starts: no GPU is given while another job still holds it") {
     Random random(12);
     Scheduler<Sia> scheduler;
-    int would_collide = 0;  // rounds in which one pass in the order of the jobs would
+    int would_collide = 0;  // rounds in which a single pass in the order of the jobs would collide
     for (int round = 0; round < 400; ++round) {
         CAPTURE(round);
         const RandomRound instance(random);

@@ -1,4 +1,4 @@
-// Nodes of many prices under a budget: near prices count as one, the dearest of them.
+// Nodes of many prices under a budget: near prices form a group, charged at its highest price.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@ using support::Random;
 
 namespace {
 
-/// Nodes of 4 and 8 GPUs, each of a price of its own.
+/// Nodes of 4 and 8 GPUs, each with its own price.
 Snapshot priced(Random& random, int nodes, int jobs) {
     Snapshot snapshot{.time_seconds = 1000, .cluster = {{"A100"}, {}}};
     for (int n = 0; n < nodes; ++n) {
@@ -42,7 +42,8 @@ Snapshot priced(Random& random, int nodes, int jobs) {
 
 }  // namespace
 
-TEST_CASE("nodes of few prices have a group each; of many prices near ones count as the dearest of them") {
+TEST_CASE(
+    "each of few prices has a group of nodes; among many prices, near ones count as the highest of them") {
     Random random(3);
     detail::PriceGroups groups;
     struct Size {
@@ -58,7 +59,7 @@ TEST_CASE("nodes of few prices have a group each; of many prices near ones count
         for (std::size_t n = 0; n < snapshot.cluster.nodes.size(); ++n) {
             const Node &node = snapshot.cluster.nodes[n], &copy = groups.snapshot().cluster.nodes[n];
             CHECK(copy.dollars_per_hour >= node.dollars_per_hour);
-            // The prices of a pool span a factor of 4, so 32 groups make one of 4^(1/32) do.
+            // The prices of a pool span a factor of 4, so 32 groups of a factor of 4^(1/32) cover them.
             CHECK(copy.dollars_per_hour <= node.dollars_per_hour * (all ? 1 : 1.0443));
             charged[copy].insert(copy.dollars_per_hour);
         }
@@ -87,8 +88,8 @@ TEST_CASE("the budget holds at the true prices of nodes, however many there are"
             }
         }
         CHECK(spent <= budget * (1 + 1e-9));
-        // Who waits lacks dollars, but for what near prices count for more than they are. Where nobody waits,
-        // all that they ask for may be had for less.
+        // If a job waits, dollars are short, up to the surcharge of grouped prices. If no job waits, the
+        // plan may cost less.
         CHECK((all_run || spent > 0.98 * budget));
     }
 }

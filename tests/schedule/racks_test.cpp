@@ -1,4 +1,4 @@
-// Jobs that have to stay within one rack: what the rows say of racks, and what is proven of a plan then.
+// Jobs that must stay within one rack: what the rows say about racks, and what a plan then proves.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,11 +25,11 @@ struct KnownSpeed {
     }
 };
 
-/// Every job is worth the same, whatever it gets.
+/// A policy that values a job by its goodput alone.
 struct EachJobCounts {
     double value(const Round&, const Job&, const Option& option) const { return option.goodput; }
 };
-/// The same from a policy that values whole rounds, which is asked again when options are withdrawn.
+/// The same as a policy for whole rounds, which the scheduler asks again after it withdraws options.
 struct EachJobCountsInARound {
     void value_round(const Round&, std::span<const OptionRow> rows) const {
         for (const OptionRow& row : rows)
@@ -67,7 +67,7 @@ struct RackRound {
             snapshot.models.emplace_back();
         }
     }
-    /// Racks of so many nodes of 4 GPUs, and no jobs.
+    /// A round with `racks` racks of `nodes` nodes of 4 GPUs each, and no jobs.
     RackRound(std::size_t nodes, std::size_t racks) {
         snapshot.cluster.gpu_types = {"a"};
         for (std::size_t n = 0; n < nodes * racks; ++n) {
@@ -75,7 +75,7 @@ struct RackRound {
             topology.levels[0].domain_of.push_back(n / nodes);
         }
     }
-    /// A job that stays within a rack.
+    /// Returns a job that must stay within a rack.
     [[nodiscard]] static Job job(const std::string& name, int gpus) {
         Job job{.name = name,
                 .min_gpus = gpus,
@@ -90,7 +90,7 @@ struct RackRound {
     }
 };
 
-/// Whether these jobs of fixed sizes can run side by side: tries all nodes for all jobs.
+/// Finds out whether jobs of fixed sizes can run side by side, by trying all nodes for all jobs.
 class SideBySide {
 public:
     SideBySide(const RackRound& round, std::vector<std::size_t> jobs)
@@ -143,7 +143,7 @@ struct Count {
     int plans = 0, optimal = 0, waiting = 0;
 };
 
-/// Plans a round; no plan that is called optimal leaves a job out that could run beside the others.
+/// Plans a round. Checks that no plan called optimal leaves out a job that could run next to the others.
 template <class P>
 void check_round(const RackRound& round, Count& count) {
     Scheduler<P, TopologyPlacer, Allotter<>, KnownSpeed> scheduler(P(), {.gap = 0},
@@ -169,7 +169,7 @@ void check_round(const RackRound& round, Count& count) {
 
 }  // namespace
 
-TEST_CASE("no plan is called optimal beside a job that waits and could run, and nearly all are proven") {
+TEST_CASE("no plan that leaves a job waiting that could run is called optimal, and nearly all are proven") {
     support::Random random(11);
     Count by_option, by_round;
     for (int trial = 0; trial < 3000; ++trial) {
@@ -185,8 +185,7 @@ TEST_CASE("no plan is called optimal beside a job that waits and could run, and 
     MESSAGE(by_option.optimal << " and " << by_round.optimal << " of " << by_round.plans << " proven");
 }
 
-TEST_CASE(
-    "a job waits, and is not impossible, where only jobs that keep what they hold leave too few nodes") {
+TEST_CASE("a job waits, and is not impossible, if only jobs that keep what they hold leave too few nodes") {
     RackRound round(4, 2);  // three of the four nodes of each rack are kept
     std::vector<Job>& jobs = round.snapshot.jobs;
     for (const std::size_t first : {0U, 4U}) {
@@ -200,7 +199,7 @@ TEST_CASE(
     jobs.push_back(round.job("elastic", 16));
     jobs.back().adaptivity = Adaptivity::gpus;
     jobs.back().min_gpus = 8;
-    jobs.push_back(round.job("large", 20));  // no rack has as many
+    jobs.push_back(round.job("large", 20));  // no rack has that many GPUs
     const auto outcomes = [&](auto scheduler) {
         limit_to_domains(jobs, round.topology, round.snapshot.cluster,
                          kept_nodes(round.snapshot.cluster, jobs));
@@ -217,7 +216,7 @@ TEST_CASE(
         scheduler.plan(round.snapshot).decisions[2].verdict.reason ==
         "it takes 8 GPUs, no more and no fewer; there are at most 4 GPUs on a (on at most 1 node of one rack "
         "together with jobs that keep what they hold)");
-    // One node would be enough for their GPUs, but not for a batch.
+    // One node has enough GPUs for them, but they have no goodput there.
     for (std::size_t j = 3; j < 5; ++j) jobs[j].min_gpus = 4;
     struct FromTwoNodes {
         void operator()(const Job&, const JobModel&, std::span<Option> options) const {
@@ -226,7 +225,7 @@ TEST_CASE(
     };
     CHECK(outcomes(Scheduler<EachJobCounts, TopologyPlacer, Allotter<>, FromTwoNodes>(
               {}, {.gap = 0}, TopologyPlacer(round.topology))) == std::vector{waits, waits, impossible});
-    // The limit of this round ends when the others have restarted.
+    // The limit of this round ends once the others have restarted.
     for (Job& job : jobs) job.restarting = false;
     jobs[2].weight = 10;
     CHECK(outcomes(scheduler)[0] == Outcome::runs);

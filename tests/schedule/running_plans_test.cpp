@@ -1,4 +1,4 @@
-// The batch plan of a job that runs: it changes where that pays, and not with the noise of its measurements.
+// The batch plan of a running job changes if that pays, and does not follow the noise of measurements.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace running_plans {
 using namespace goodput;
 using support::Random;
 
-/// One job on one node of 8 GPUs, which it holds.
+/// One job that holds a node of 8 GPUs.
 struct OneJob {
     explicit OneJob(Random& random) {
         now.cluster = {{"gpu"}, {{"node", 0, 8}}};
@@ -128,7 +128,7 @@ TEST_CASE("a running batch plan that is not within the job's limits any more, or
     of.job().types[0].min_atomic_batch = best.atomic_batch;
     CHECK(given(near) == of.best().plan);
     of.job().types[0].min_atomic_batch = 1;
-    // Elsewhere it starts with the best plan.
+    // On other GPUs it starts with the best plan.
     of.job().placement.clear();
     CHECK(given(near) == best);
     of.job().placement = {{0, 8}};
@@ -161,7 +161,7 @@ TEST_CASE("what a job runs with is remembered by name, for as long as it holds t
     plan.decisions[0].option = {Configuration(0, 8, {1, 8}), {24, 0}, 1, Knowledge::measured};
     running.note(of.now, plan);
     CHECK(known() == BatchPlan{24, 0});
-    // A measurement may be older than what it was told; one on other GPUs is not of these.
+    // A measurement may be older than the latest plan, and one on other GPUs says nothing about these.
     running.note("job", 0, {{1, 8}, {16, 1}, 0.1, 0.02});
     CHECK(known() == BatchPlan{24, 0});
     plan.decisions[0].option = {};

@@ -1,4 +1,4 @@
-// A job or a node that makes no sense is set aside and named, and the rest is planned.
+// An invalid job or node is set aside and named, and the rest is planned.
 
 #include <cmath>
 #include <cstddef>
@@ -36,7 +36,7 @@ std::string refusal_of(Snapshot snapshot) {
     return "";
 }
 
-/// Spoils a job in a way of its own.
+/// Spoils a job. `way` selects how.
 void spoil(Job& job, const Cluster& cluster, int way) {
     switch (way) {
         case 0:
@@ -58,7 +58,7 @@ void spoil(Job& job, const Cluster& cluster, int way) {
             job.initial_batch = 0;
             break;
         case 6:
-            job.within = "rack";  // the placer knows none
+            job.within = "rack";  // the placer knows no racks
             break;
         case 7:
             job.checkpoints = {{.name = "full", .pause_seconds = -1}};
@@ -99,7 +99,7 @@ TEST_CASE(
             CHECK(strict.find("'" + sound.jobs[spoiled].name + "'") != std::string::npos);
             CHECK(made.warnings[0] == strict + "; it is left as it is");
         } else {
-            CHECK(strict == "");  // nothing is wrong with it
+            CHECK(strict == "");  // nothing is wrong with the job
             CHECK(made.warnings[0].find("its owner asked for it") != std::string::npos);
         }
         const Decision& decision = made.decisions[spoiled];
@@ -133,7 +133,7 @@ TEST_CASE(
     CHECK(waiting > 20);
 }
 
-TEST_CASE("no new job comes to a node that makes no sense, and who holds something there keeps it") {
+TEST_CASE("no new job comes to a node that makes no sense, and jobs that hold GPUs there keep them") {
     for (int way = 0; way < 6; ++way) {
         CAPTURE(way);
         Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}, {"b", 0, 4}}}};
@@ -167,7 +167,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and no 
     CHECK(made.warnings[0].find("job 'second': placement on node 'a' is 4") == 0);
     CHECK(made.decisions[1].placement == Placement{{0, 4}});
     for (const NodeShare& share : made.decisions[2].placement) CHECK(share.node == 1);
-    // One that holds more than the whole node.
+    // A job that holds more than the whole node.
     snapshot.jobs = {elastic("large", 8, {{0, 8}}), elastic("new", 8)};
     const Plan one = plan(snapshot);
     CHECK(one.decisions[0].placement == Placement{{0, 8}});
@@ -177,7 +177,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and no 
     CHECK(one.decisions[1].placement.front().node == 1);
 }
 
-TEST_CASE("of two jobs of one name the second is set aside; a job without a name is, too") {
+TEST_CASE("the second of two jobs with one name is set aside, and so is a job without a name") {
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {elastic("x", 1), elastic("x", 1), elastic("", 1), elastic("y", 1)};
     const Plan made = plan(snapshot);
@@ -189,7 +189,7 @@ TEST_CASE("of two jobs of one name the second is set aside; a job without a name
     CHECK(made.report().find("; 2 warnings") != std::string::npos);
 }
 
-TEST_CASE("what is no matter of one job or node is refused in any case") {
+TEST_CASE("errors that do not concern a single job or node are refused in any case") {
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {elastic("x", 1)};
     Snapshot clock = snapshot, models = snapshot, typeless = snapshot;

@@ -1,4 +1,4 @@
-// Jobs of which maker and predictor are asked the same get the same answer, without being asked for each.
+// Jobs that look the same to maker and predictor get the same answer, and are not each asked about.
 
 #include <bit>
 #include <cmath>
@@ -21,7 +21,7 @@ using namespace goodput;
 
 namespace {
 
-/// The same predictions, by a predictor that does not say what it reads: it is asked for every job.
+/// The same predictions, from a predictor that does not declare its inputs, so it is asked for every job.
 struct EachByItself {
     GoodputPredictor predict{};
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -35,7 +35,7 @@ struct EachByItself {
 static_assert(!DeclaresInputs<EachByItself>);
 static_assert(DeclaresInputs<GoodputPredictor>);
 
-/// The same options, by a maker that does not say what it reads.
+/// The same options, from a maker that does not declare its inputs.
 struct ListForEach : ListedShapes {};
 static_assert(DeclaresJobInputs<ListedShapes> && DeclaresJobInputs<HostShares<>>);
 static_assert(!DeclaresJobInputs<ListForEach> && !DeclaresJobInputs<HostShares<ListForEach>>);
@@ -68,7 +68,7 @@ TypeModel random_model(support::Random& random) {
     return model;
 }
 
-/// Few different numbers, so that many jobs are asked about alike and many nearly so.
+/// Draws from few numbers, so that many jobs are alike and many are almost alike.
 Job random_job(support::Random& random, int number) {
     Job job{.name = "job-" + std::to_string(number), .restart_cost_seconds = 30};
     job.min_gpus = 1 << random.integer(0, 1);
@@ -111,7 +111,7 @@ void check_same(const A& shared, const B& each, std::size_t jobs) {
 
 }  // namespace
 
-TEST_CASE("predictions that are shared are to the bit those of every job by itself, round after round") {
+TEST_CASE("shared predictions equal those of every job by itself to the bit, round after round") {
     support::Random random(3);
     Scheduler<GoodputPolicy> shared;
     Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself, Limits<>, ListForEach> each;

@@ -1,4 +1,4 @@
-// What jobs that have ended say of the sizes of those that have not.
+// Tests what jobs that have ended say about the sizes of those still running.
 
 #include <algorithm>
 #include <cmath>
@@ -28,14 +28,14 @@ Job job_of(const std::string& kind, const std::string& name, std::optional<doubl
     return job;
 }
 
-/// A round of these jobs, nothing held in it or before it.
+/// Returns the jobs after one round with them, in which no job holds or held anything.
 std::vector<Job> looked_at(JobSizes& sizes, std::vector<Job> jobs, double time = 0) {
     Snapshot snapshot{.time_seconds = time, .cluster = {{"GPU"}, {{"node", 0, 4}}}, .jobs = std::move(jobs)};
     sizes.expect(snapshot);
     return snapshot.jobs;
 }
 
-/// One job of each size has been complete.
+/// Lets one job of each size complete.
 void complete(JobSizes& sizes, const std::string& kind, const std::vector<double>& of) {
     std::vector<Job> jobs;
     for (const double size : of)
@@ -44,15 +44,15 @@ void complete(JobSizes& sizes, const std::string& kind, const std::vector<double
     looked_at(sizes, {});
 }
 
-/// What is expected of a job that has done so much, beside nobody of its kind.
+/// Returns the expectation for a job that has done `done` examples, with no other job of its kind.
 std::optional<double> expected(JobSizes& sizes, const std::string& kind, double done) {
     const auto result = looked_at(sizes, {job_of(kind, "asked", done)}).front().expected_examples;
     sizes.end("asked");
     return result;
 }
 
-/// Examples for every completion that they bring, of jobs with these residual sizes that are served until
-/// they have had d.
+/// Returns the examples served per completion if jobs with these residual sizes are served until each has
+/// had d examples.
 double examples_for_a_completion(const std::vector<double>& residuals, double d) {
     double served = 0;
     int complete = 0;
@@ -71,34 +71,34 @@ std::vector<double> random_sizes(support::Random& random, int count) {
 
 }  // namespace
 
-TEST_CASE("where all jobs of a kind are alike, what is left is expected") {
+TEST_CASE("if all jobs of a kind are equal, exactly the work left is expected") {
     for (const int count : {1, 7, 64}) {
         JobSizes sizes;
         complete(sizes, "bert", std::vector<double>(static_cast<std::size_t>(count), 1000));
         for (const double done : {0.0, 1.0, 400.0, 899.0})
             CHECK(expected(sizes, "bert", done).value() == doctest::Approx(1000 - done));
-        // Nobody is believed to be nearer to the end than a tenth of the size.
+        // No job is expected to be nearer to its end than a tenth of the size.
         CHECK(expected(sizes, "bert", 950).value() == doctest::Approx(100));
         CHECK(expected(sizes, "bert", 1150).value() == doctest::Approx(100));
     }
 }
 
-TEST_CASE("nothing is expected of a kind of which no job has come so far") {
+TEST_CASE("nothing is expected of a job that has come further than all others of its kind") {
     JobSizes sizes;
     CHECK_FALSE(expected(sizes, "bert", 0));
     CHECK_FALSE(expected(sizes, "bert", 10));
     complete(sizes, "bert", {1000});
     CHECK(expected(sizes, "bert", 0));
     CHECK_FALSE(expected(sizes, "resnet", 0));
-    CHECK_FALSE(expected(sizes, "bert", 1201));  // has outlived all of them
+    CHECK_FALSE(expected(sizes, "bert", 1201));  // the job has outlived all of them
     CHECK_FALSE(expected(sizes, "bert", 1e300));
-    // An expectation that a caller left in the job is taken away.
+    // An expectation that a caller left in the job is removed.
     Job job = job_of("resnet", "job");
     job.expected_examples = 7;
     CHECK_FALSE(looked_at(sizes, {job}).front().expected_examples);
 }
 
-TEST_CASE("what is expected is the Gittins index of the residual sizes: no other time to stop is better") {
+TEST_CASE("expected work is the Gittins index of the residual sizes: no other time to stop is better") {
     support::Random random(1);
     for (int trial = 0; trial < 300; ++trial) {
         JobSizes sizes;
@@ -111,7 +111,7 @@ TEST_CASE("what is expected is the Gittins index of the residual sizes: no other
             if (1.2 * size > done) residuals.push_back(std::max(size - done, 0.1 * size));
         for (const double reached : random_sizes(random, random.integer(0, 10))) {
             jobs.push_back(job_of("bert", "running " + std::to_string(jobs.size()), reached));
-            // As long again as a power of two that it has not reached.
+            // A job that has not ended counts as twice the next power of two that it has not reached.
             if (reached > done && !ended.empty())
                 residuals.push_back(2 * std::exp2(std::ceil(std::log2(reached))) - done);
         }
@@ -128,7 +128,7 @@ TEST_CASE("what is expected is the Gittins index of the residual sizes: no other
     }
 }
 
-TEST_CASE("what a job reports is believed; of the others goodput is added up, without their restarts") {
+TEST_CASE("a job's reports are believed; for other jobs goodput is summed up, without their restarts") {
     support::Random random(2);
     for (int trial = 0; trial < 100; ++trial) {
         JobSizes sizes;
@@ -151,14 +151,14 @@ TEST_CASE("what a job reports is believed; of the others goodput is added up, wi
             plan.decisions.resize(2);
             rate = 0;
             for (Decision& decision : plan.decisions) {
-                if (random.chance(0.3)) continue;  // waits
+                if (random.chance(0.3)) continue;  // the job waits
                 decision.placement = {{0, 1}};
                 decision.option.goodput = random.between(1, 100);
                 decision.option.knowledge = random.chance(0.2) ? Knowledge::unknown : Knowledge::measured;
                 decision.starts = random.chance(0.2);
             }
             if (const Decision& own = plan.decisions[1]; !own.placement.empty()) {
-                // What counts replicas because nothing is known is no rate.
+                // A goodput that counts replicas because nothing is known is not a rate.
                 rate = own.option.knowledge == Knowledge::unknown ? 0 : own.option.goodput;
                 if (own.starts) restarting = snapshot.jobs[1].restart_cost_seconds;
             }
@@ -190,7 +190,7 @@ TEST_CASE("jobs that are gone have shown their size, jobs that were cancelled ha
     }
     sizes.end("cancelled");
     sizes.end("nobody");
-    // Gone in the round from 200 s to 300 s: in the middle of it, as far as one can tell.
+    // It ended between 200 s and 300 s, so the middle of that round is the best guess.
     looked_at(sizes, {}, 300);
     CHECK(expected(sizes, "bert", 0).value() == doctest::Approx(2500));
     CHECK_FALSE(expected(sizes, "resnet", 0));
@@ -234,7 +234,7 @@ TEST_CASE(
                 sizes.note(snapshot, plan);
                 return result;
             };
-            // A round that does not count after all is forgotten with the copy that it was told.
+            // A round that is undone after all is forgotten together with the copy that was told about it.
             JobSizes before = one;
             told(one,
                  std::vector<Job>(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(jobs.size() / 2)));
@@ -246,16 +246,16 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("the last sizes of a kind count, and no more of them than most_sizes") {
+TEST_CASE("the last sizes of a kind count, at most most_sizes of them") {
     JobSizes sizes;
     complete(sizes, "bert", std::vector<double>(JobSizes::most_sizes, 1000));
     complete(sizes, "bert", std::vector<double>(JobSizes::most_sizes - 1, 10));
-    // One is left of the old ones.
+    // One of the old sizes is left.
     CHECK(expected(sizes, "bert", 20).value() == doctest::Approx(980));
     complete(sizes, "bert", {10});
     CHECK_FALSE(expected(sizes, "bert", 20));
     CHECK(expected(sizes, "bert", 0).value() == doctest::Approx(10));
-    // However many run, what they have come to counts, thinned out.
+    // However many jobs run, their progress so far counts, thinned out.
     support::Random random(5);
     complete(sizes, "resnet", {1});
     const std::vector<double> reached = random_sizes(random, 2000);
@@ -270,7 +270,7 @@ TEST_CASE("the last sizes of a kind count, and no more of them than most_sizes")
     CHECK(looked_at(sizes, jobs).front().expected_examples.value() == doctest::Approx(least).epsilon(0.2));
 }
 
-TEST_CASE("no more kinds are remembered than most_kinds, those that were met last") {
+TEST_CASE("at most most_kinds kinds are remembered, those that were met last") {
     JobSizes sizes;
     constexpr int most = static_cast<int>(JobSizes::most_kinds), many = most - 24, later = 100;
     const auto jobs_of = [&](int first, int count, const std::string& name, std::optional<double> done) {
@@ -282,7 +282,7 @@ TEST_CASE("no more kinds are remembered than most_kinds, those that were met las
     looked_at(sizes, jobs_of(0, many, "a", 1000));
     looked_at(sizes, jobs_of(many, later, "b", 1000));
     looked_at(sizes, {});
-    // The first of them have made room for the others.
+    // The first kinds have made room for the others.
     const auto known = [&](int first, int count) {
         JobSizes copy = sizes;
         const std::vector<Job> jobs = looked_at(copy, jobs_of(first, count, "c", {}));
@@ -290,7 +290,7 @@ TEST_CASE("no more kinds are remembered than most_kinds, those that were met las
     };
     CHECK(known(many, later) == later);
     CHECK(known(0, many) == most - later);
-    // Jobs that are there need their kinds, however many; once they are gone, most_kinds are left.
+    // Kinds of present jobs are kept, however many. Once the jobs are gone, most_kinds kinds are left.
     looked_at(sizes, jobs_of(0, 2 * most, "x", 10));
     looked_at(sizes, jobs_of(0, 2 * most, "d", 20));
     std::vector<Job> jobs = jobs_of(0, 2 * most, "e", {});
@@ -333,7 +333,7 @@ TEST_CASE("jobs without a stated kind are of one kind if their limits and rates 
     }));
 }
 
-TEST_CASE("no report of a job and no clock lead to an expectation that is refused") {
+TEST_CASE("no report of a job and no clock lead to an invalid expectation") {
     support::Random random(4);
     const double most = std::numeric_limits<double>::max();
     const std::vector<double> numbers{
@@ -354,7 +354,7 @@ TEST_CASE("no report of a job and no clock lead to an expectation that is refuse
                 if (random.chance(0.5)) snapshot.jobs.back().done_examples = number();
                 snapshot.jobs.back().restart_cost_seconds = number();
             }
-            // A round that the scheduler refuses leaves nothing behind that it would refuse, too.
+            // A round that the scheduler refuses leaves nothing behind that would cause further refusals.
             if (random.chance(0.1)) {
                 Snapshot refused = snapshot;
                 refused.strict = true;
@@ -406,7 +406,7 @@ TEST_CASE("the order of the jobs does not say whose gradient is usual, nor do jo
     }
 }
 
-TEST_CASE("of more jobs than are remembered, it does not matter in which order they were listed") {
+TEST_CASE("for more jobs than are remembered, the order of the list does not matter") {
     std::vector<std::optional<double>> expected;
     for (const bool turned : {false, true}) {
         JobSizes sizes;

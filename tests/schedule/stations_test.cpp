@@ -1,5 +1,5 @@
-// What a stranger may add to a round: factors on the goodput of options, and a station once the nodes are
-// known.
+// Tests what a caller may add to a round: factors on the goodput of options, and a station that runs once
+// the nodes are chosen.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace stations {
 
 using namespace goodput;
 
-/// At night, GPUs of type 0 are slow.
+/// GPUs of type 0 are slow at night.
 struct Night {
     double factor = 0.5;
     bool falls = true;
@@ -38,7 +38,7 @@ struct Night {
     }
 };
 
-/// The same by the model.
+/// The same effect as part of the predictor.
 struct NightPredictor {
     GoodputPredictor predict{};
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -48,10 +48,10 @@ struct NightPredictor {
     }
 };
 
-/// Each node has room for so many jobs, and those that keep what they hold come first.
+/// Each node has room for `most` jobs. Jobs that keep what they hold come first.
 struct FewJobs {
     int most = 2;
-    std::vector<int> jobs{};  ///< by node
+    std::vector<int> jobs{};  ///< number of jobs on each node
 
     void operator()(const Round& round, const AllotmentProblem&, std::span<PlacedJob> placed) {
         jobs.assign(round.cluster.nodes.size(), 0);
@@ -76,7 +76,7 @@ struct FewJobs {
     }
 };
 
-/// And one that does not say what is left.
+/// The same station, but it does not say what is left.
 struct FewJobsSilently {
     FewJobs few{};
     void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed) {
@@ -87,7 +87,7 @@ struct FewJobsSilently {
 static_assert(GoodputFactor<Night> && KnowsRoom<FewJobs>);
 static_assert(NodeStation<FewJobsSilently> && !KnowsRoom<FewJobsSilently>);
 
-TEST_CASE("a factor changes goodput as a predictor does that knows of it") {
+TEST_CASE("a factor changes goodput like a predictor that contains it") {
     support::Random random(91);
     auto counted = Scheduler<Sia>().counting(Night{});
     Scheduler<Sia, LeastMovesPlacer, Allotter<>, NightPredictor> known;
@@ -121,7 +121,7 @@ TEST_CASE("several factors apply one after the other") {
     CHECK(once.plan(round.snapshot).objective == twice.plan(round.snapshot).objective);
 }
 
-TEST_CASE("a station takes options back, and what is free goes to those who have room") {
+TEST_CASE("a station withdraws options, and free GPUs go to jobs that have room") {
     support::Random random(93);
     int taken_back = 0, others = 0, silently = 0;
     for (int i = 0; i < 150; ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("a station takes options back, and what is free goes to those who have
     CHECK(silently > 5);
 }
 
-TEST_CASE("who gives an option that there is not is refused") {
+TEST_CASE("a station that gives an option that does not exist is refused") {
     struct Wrong {
         void operator()(const Round&, const AllotmentProblem&, std::span<PlacedJob> placed) const {
             for (PlacedJob& job : placed) job.option = job.options.size();
@@ -190,7 +190,7 @@ struct Member {
         {.policy = {.backfill = true}, .options = {.gap = 1e-6}, .limits = Limits(SpotCap(3))}};
 };
 
-TEST_CASE("parts by name, in their order and behind make the same scheduler") {
+TEST_CASE("parts given by name, in order or appended make the same scheduler") {
     support::Random random(95);
     Member member;
     const Scheduler<Fifo> plain({.backfill = true}, {.gap = 1e-6});

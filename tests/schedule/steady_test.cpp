@@ -1,4 +1,4 @@
-// A quiet round is quiet: among equals, those who run go on running.
+// A quiet round stays quiet: among equal jobs, those that run go on running.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ using support::RandomRound;
 
 namespace {
 
-/// Equal jobs in groups, whatever the time and whoever runs; some ties are broken by a millionth.
+/// Jobs in groups of equal value, whatever the time and the running jobs; a millionth breaks some ties.
 struct Groups {
     double seed = 0;
 
@@ -52,7 +52,7 @@ Job equal_job(int number, const Cluster& cluster) {
     return job;
 }
 
-/// 72 GPUs of three types, and equal jobs that nothing is known of.
+/// 72 GPUs of three types, and equal jobs about which nothing is known.
 Snapshot equal_jobs(int jobs) {
     Snapshot snapshot{.time_seconds = 1000, .cluster = {{"T4", "RTX", "A100"}, {}}};
     const auto add = [&](std::size_t type, int nodes, int gpus) {
@@ -68,12 +68,12 @@ Snapshot equal_jobs(int jobs) {
 }
 
 struct SmallKind {
-    int groups = 2;  ///< 1: equal jobs; 2: some are better, and not all can use all pools
+    int groups = 2;  ///< 1: equal jobs; 2: some are better, and not all can use every pool
     int most_gpus = 1;
     double seed = 0;
 };
 
-/// A small allotment problem with jobs of one option per pool and size, and what they hold: as much as fits.
+/// A small allotment problem with one option per job, pool and size. Jobs hold as much as fits.
 struct SmallProblem {
     SmallProblem(Random& random, SmallKind kind) {
         const int pools = random.integer(1, 3);
@@ -105,7 +105,7 @@ struct SmallProblem {
         pin();
     }
 
-    /// Who must run has what it holds as its only option.
+    /// A job that must run has what it holds as its only option.
     void pin() {
         AllotmentProblem whole = std::move(problem);
         problem = {};
@@ -119,7 +119,7 @@ struct SmallProblem {
         }
     }
 
-    /// Who holds the same in `choice` as before.
+    /// Returns how many jobs hold the same in `choice` as before.
     [[nodiscard]] int keepers(const std::vector<std::size_t>& choice) const {
         int count = 0;
         for (std::size_t j = 0; j < held.size(); ++j)
@@ -147,7 +147,7 @@ struct SmallProblem {
         return true;
     }
 
-    /// Most keepers of all allotments that are worth at least this much.
+    /// Returns the most keepers among all allotments worth at least `least`.
     [[nodiscard]] int most_keepers(double least) const {
         std::vector<std::size_t> choice(held.size(), no_option);
         int most = -1;
@@ -167,10 +167,10 @@ struct SmallProblem {
     std::vector<std::size_t> held, pinned;
 };
 
-/// All options are of other GPUs.
+/// Every other option means other GPUs.
 bool is_same(std::size_t, std::size_t option, std::size_t held) { return option == held; }
 
-/// How many of so many small problems have more keepers in some best allotment than the step found.
+/// Returns in how many of `problems` small problems some best allotment has more keepers than the step found.
 int missed(std::uint64_t seed, int problems, SmallKind kind) {
     Random random(seed);
     detail::SteadyChoice steady;
@@ -199,7 +199,7 @@ int missed(std::uint64_t seed, int problems, SmallKind kind) {
     return count;
 }
 
-/// An allotment problem of jobs with given options (value, pool, GPUs), solved.
+/// An allotment problem of jobs with given options (value, pool, GPUs), and its solution.
 struct Written {
     explicit Written(std::vector<double> capacity) { problem.capacity = std::move(capacity); }
     void job(std::size_t holds, std::vector<std::pair<double, ResourceUse>> options, bool must = false) {
@@ -223,9 +223,9 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whatever the policy") {
-    // What is held is held where the search ends early, too, which it would do after minutes in a few of
-    // these.
+TEST_CASE("if only a minute has passed, no job starts, stops or moves, whatever the policy") {
+    // Jobs keep what they hold even if the search ends early. A few of these rounds would otherwise take
+    // minutes.
     const std::size_t states = std::size_t{1} << 17;
     Random random(1);
     const auto check = [](auto&& scheduler, Snapshot snapshot) {
@@ -244,7 +244,7 @@ TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whate
         check(Scheduler<Groups>({}, {.most_states = states}), snapshot);
         check(Scheduler<Groups>({.seed = 1e-6}, {.most_states = states}), snapshot);
         check(Scheduler<Groups>({.seed = 1e-6}, {.gap = 0, .most_states = states}), snapshot);
-        // Fifo does not count the GPUs of a job that keeps what it holds without getting on.
+        // Fifo ignores the GPUs of a job that keeps what it holds without making progress.
         for (Job& job : snapshot.jobs) {
             job.preemptible = true;
             job.restarting = false;
@@ -253,7 +253,7 @@ TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whate
     }
 }
 
-TEST_CASE("where the gap is wide nobody moves but for something better") {
+TEST_CASE("if the gap is wide, a job moves only for something better") {
     Random random(2);
     int quiet = 0, rounds = 0, disturbed = 0;
     for (int round = 0; round < 400; ++round) {
@@ -265,7 +265,7 @@ TEST_CASE("where the gap is wide nobody moves but for something better") {
             const Plan& plan = scheduler.plan(snapshot);
             if (minute > 0) {
                 const bool worse = changed(snapshot, plan) > 0 && plan.objective <= before;
-                // Where options take blocks of nodes besides, fewer exchanges are found.
+                // If options also take blocks of nodes, the step finds fewer exchanges.
                 if (scheduler.problem().capacity.size() == scheduler.pools().size()) CHECK_FALSE(worse);
                 disturbed += worse;
                 quiet += changed(snapshot, plan) == 0 ? 1 : 0;
@@ -284,12 +284,12 @@ TEST_CASE("as many equal jobs as possible keep what they hold") {
     CHECK(missed(2, 3000, {.groups = 1, .seed = 1e-7}) == 0);
 }
 
-TEST_CASE("where there are better ones, or jobs of several sizes, nearly as many as possible do") {
-    CHECK(missed(3, 3000, {}) < 60);  // some found only if others who wait start instead
+TEST_CASE("with better jobs, or jobs of several sizes, nearly as many as possible keep what they hold") {
+    CHECK(missed(3, 3000, {}) < 60);  // some exchanges need a waiting job to start instead
     CHECK(missed(4, 3000, {.most_gpus = 2}) < 400);
 }
 
-TEST_CASE("who runs goes on through pairs, cycles, and several small ones for one large one") {
+TEST_CASE("running jobs go on through pairs, cycles, and several small jobs for a large one") {
     const std::size_t x = no_option;
     SUBCASE("a pair") {
         Written pair({1});
@@ -297,20 +297,20 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
         pair.job(0, {{1, {0, 1}}});
         CHECK(pair.kept({0, x}) == std::vector<std::size_t>{x, 0});
     }
-    SUBCASE("a cycle over three pools, beside one that has to start") {
+    SUBCASE("a cycle over three pools, next to a job that must start") {
         Written cycle({2, 1, 1});
         for (const std::size_t pool : {0U, 1U, 2U}) cycle.job(pool, {{1, {0, 1}}, {1, {1, 1}}, {1, {2, 1}}});
         cycle.job(x, {{1, {0, 1}}});
         CHECK(cycle.kept({1, 2, 0, 0}) == std::vector<std::size_t>{0, 1, 2, 0});
     }
-    SUBCASE("a chain that ends where somebody was to start") {
+    SUBCASE("a chain that ends with a job that was to start") {
         Written chain({1, 1});
         chain.job(0, {{1, {0, 1}}});
         chain.job(1, {{1, {0, 1}}, {1, {1, 1}}});
         chain.job(x, {{1, {1, 1}}});
         chain.job(x, {{1.01, {1, 1}}});
         CHECK(chain.kept({x, 0, 0, x}) == std::vector<std::size_t>{0, 1, x, x});
-        // A better one at its end is not given up.
+        // A better job at the end of the chain is not given up.
         CHECK(chain.kept({x, 0, x, 0}) == std::vector<std::size_t>{0, x, x, 0});
     }
     SUBCASE("a large one for small ones, and small ones for a large one") {
@@ -322,7 +322,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
             CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
         }
     }
-    SUBCASE("the same beside changes that have to be") {
+    SUBCASE("the same next to necessary changes") {
         for (const bool large_runs : {true, false}) {
             Written sizes({4, 1});
             sizes.job(large_runs ? 0 : x, {{4, {0, 4}}});
@@ -333,7 +333,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
             CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
         }
     }
-    SUBCASE("who must run does, and nobody keeps what is worth nothing") {
+    SUBCASE("jobs that must run do, and no job keeps what is worth nothing") {
         Written must({1, 1});
         must.job(0, {{1, {0, 1}}});
         must.job(x, {{1, {0, 1}}}, true);
@@ -341,23 +341,23 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
         must.job(x, {{1, {1, 1}}});
         CHECK(must.kept({x, 0, x, 0}) == std::vector<std::size_t>{x, 0, x, 0});
     }
-    SUBCASE("a free GPU is given to whoever gains by it, however wide the gap") {
+    SUBCASE("a free GPU goes to a job that gains from it, however wide the gap") {
         Written free({3, 1});
         for (int j = 0; j < 4; ++j) free.job(j < 3 ? 0 : x, {{1000, {0, 1}}});
         free.job(x, {{0.01, {1, 1}}});
         CHECK(free.kept({x, 0, 0, 0, 0}, 0.1) == std::vector<std::size_t>{0, 0, 0, x, 0});
     }
-    SUBCASE("what the gap would have left alone is left alone, if it is little for those concerned") {
+    SUBCASE("changes within the gap are not made if they gain little for the jobs concerned") {
         Written gap({2});
         gap.job(0, {{1, {0, 1}}});
-        gap.job(x, {{1.001, {0, 1}}});  // by less than half a hundredth
+        gap.job(x, {{1.001, {0, 1}}});  // better by less than half a percent
         gap.job(0, {{1000, {0, 1}}});
         CHECK(gap.kept({x, 0, 0}, 1e-4) == std::vector<std::size_t>{0, x, 0});
         CHECK(gap.kept({x, 0, 0}, 1e-7) == std::vector<std::size_t>{x, 0, 0});
     }
 }
 
-TEST_CASE("of 300 equal jobs on 72 GPUs the same 72 run on, round after round") {
+TEST_CASE("the same 72 of 300 equal jobs on 72 GPUs go on running, round after round") {
     const auto check = [](auto&& scheduler) {
         Snapshot snapshot = equal_jobs(300);
         for (int round = 0; round < 20; ++round) {
@@ -375,7 +375,7 @@ TEST_CASE("of 300 equal jobs on 72 GPUs the same 72 run on, round after round") 
     check(Scheduler<Groups>());
 }
 
-TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
+TEST_CASE("one job ends and another comes: one starts, and no other job changes") {
     Snapshot snapshot = equal_jobs(300);
     Scheduler<Sia> scheduler;
     apply(scheduler.plan(snapshot), snapshot);
@@ -391,7 +391,7 @@ TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
         snapshot.jobs.erase(at);
         snapshot.jobs.push_back(equal_job(300 + round, snapshot.cluster));
         snapshot.jobs.back().submitted_seconds = snapshot.time_seconds;
-        // The newcomer comes first in the order that the solver deals options out in.
+        // The newcomer comes first in the order in which the solver deals out options.
         std::rotate(snapshot.jobs.begin(), snapshot.jobs.end() - 1, snapshot.jobs.end());
         const Plan& plan = scheduler.plan(snapshot);
         CHECK(changed(snapshot, plan) == 1);
@@ -399,7 +399,7 @@ TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
     }
 }
 
-TEST_CASE("a newcomer who is better by a hundredth takes the place of one who runs") {
+TEST_CASE("a new job that is better by a hundredth replaces a running one") {
     struct BetterLast {
         double value(const Round&, const Job& job, const Option&) const {
             return job.name == "job-299" ? 1.01 : 1;
@@ -416,14 +416,14 @@ TEST_CASE("a newcomer who is better by a hundredth takes the place of one who ru
 
 namespace {
 
-/// Every GPU is as good as any other.
+/// A policy for which all GPUs are equally good.
 struct GpusCount {
     double value(const Round&, const Job&, const Option& option) const { return option.configuration.gpus(); }
 };
 
 }  // namespace
 
-TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") {
+TEST_CASE("no job is slower for fewer nodes if a policy values both equally") {
     struct AllAlikeValues {
         double value(const Round&, const Job&, const Option&) const { return 1; }
     };
@@ -440,7 +440,7 @@ TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") 
     CHECK(scheduler.plan(snapshot).decisions[0].placement.size() == 2);
 }
 
-TEST_CASE("of options that are as good, the one on fewest nodes is given") {
+TEST_CASE("among equally good options, a job gets the one on the fewest nodes") {
     Snapshot snapshot{.cluster = {{"GPU"}, {}}};
     for (int n = 0; n < 16; ++n) snapshot.cluster.nodes.push_back({"small-" + std::to_string(n), 0, 1});
     for (int n = 0; n < 2; ++n) snapshot.cluster.nodes.push_back({"large-" + std::to_string(n), 0, 8});
@@ -452,7 +452,7 @@ TEST_CASE("of options that are as good, the one on fewest nodes is given") {
     add("wide", 16);
     Scheduler<GpusCount> scheduler;
     CHECK(scheduler.plan(snapshot).decisions[0].placement == Placement{{16, 8}, {17, 8}});
-    // Where another job is on one of them, the small ones it is, and there it stays.
+    // If another job is on one of the large nodes, the job gets the small ones and stays there.
     add("pinned", 8);
     snapshot.jobs[1].preemptible = false;
     snapshot.jobs[1].placement = {{16, 8}};
@@ -460,7 +460,7 @@ TEST_CASE("of options that are as good, the one on fewest nodes is given") {
     CHECK(snapshot.jobs[0].placement.size() == 16);
     snapshot.jobs.pop_back();
     CHECK_FALSE(scheduler.plan(snapshot).decisions[0].starts);
-    // No GPU is left idle for it: of 3 nodes of 2 GPUs and 2 of 4, six GPUs take the three.
+    // No GPU idles to save nodes: of 3 nodes of 2 GPUs and 2 of 4, six GPUs take the three.
     snapshot.jobs.clear();
     snapshot.cluster.nodes.clear();
     for (const int gpus : {2, 2, 2, 4, 4})

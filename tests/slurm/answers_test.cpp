@@ -1,4 +1,4 @@
-// Slurm may be slow, or not there: nobody waits for it for ever.
+// Slurm may be slow or absent: the controller never waits for it for ever.
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-TEST_CASE("a program that does not answer in time is ended, and what it said is kept") {
+TEST_CASE("a program that does not answer in time is ended, and its output so far is kept") {
     const auto begin = std::chrono::steady_clock::now();
     const slurm::CommandResult late =
         slurm::run_command({"sh", "-c", "echo $$; echo half >&2; exec sleep 60"}, 0.5);
@@ -27,7 +27,7 @@ TEST_CASE("a program that does not answer in time is ended, and what it said is 
     CHECK(late.status != 0);
     CHECK(late.error == "half\nno answer within 0.5 s");
     REQUIRE(!late.output.empty());
-    CHECK(::kill(std::stoi(late.output), 0) != 0);  // nobody goes by that number any more
+    CHECK(::kill(std::stoi(late.output), 0) != 0);  // no process has that number any more
 
     const slurm::CommandResult in_time =
         slurm::run_command({"sh", "-c", "echo out; sleep 0.1; echo err >&2; exit 3"}, 30);
@@ -36,7 +36,7 @@ TEST_CASE("a program that does not answer in time is ended, and what it said is 
     CHECK(in_time.error == "err\n");
 }
 
-/// How a dry run ends if squeue is this script.
+/// Runs a dry run with this script as squeue.
 support::Program::End dry_run(const std::string& squeue) {
     const support::Folder folder;
     const std::string path = folder.write("squeue", "#!/bin/sh\n" + squeue);

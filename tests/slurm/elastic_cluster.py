@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Twenty jobs on a Slurm cluster of five nodes with two GPU types, all on this machine, under the controller of
-examples/slurm; and the same jobs at the same times on a second such cluster under Slurm alone, with the GPUs
-that their owners would ask for. Meanwhile the controller is killed and started again, and a node of its
-cluster crashes and comes back; plain Slurm is spared that, because it lets a job that lost its node wait for two
-minutes.
+"""Runs twenty jobs on a Slurm cluster of five nodes with two GPU types, all on this machine, under the
+controller of examples/slurm. Runs the same jobs at the same times on a second such cluster under Slurm alone,
+with the GPUs that their owners would request. Meanwhile the controller is killed and restarted, and a node of
+its cluster crashes and returns. Plain Slurm is spared that, because it makes a job that lost its node wait for
+two minutes.
 
     elastic_cluster.py EXAMPLES_SLURM_FOLDER CONTROLLER TRAINING_STAND_IN [--folder SCRATCH] [--port 17100]
                        [--plugin SCHED_GOODPUT]
 
-With --plugin the first cluster's slurmctld schedules with that plugin, and is itself killed and started again; the second
-cluster has the controller beside it, and no faults.
+With --plugin, the first cluster's slurmctld schedules with that plugin, and is itself killed and restarted. The
+second cluster then has the controller, and no faults.
 
-Fails unless every job completes, once; no GPU is ever given twice, by what Slurm says and by locks that the
-trainings hold; and what jobs hold is what the controller's plans say. Prints both average completion times.
+Fails unless every job completes, once; no GPU is ever given twice, according to Slurm and to locks that the trainings
+hold; and jobs hold what the controller's plans say. Prints both average completion times.
 Needs the Debian packages slurmctld slurmd slurm-client munge.
 """
 import argparse
@@ -32,26 +32,26 @@ NODES = ["small:3:t4:4", "big:2:a100:8"]
 CRASHED_NODE = "small1"
 CONTROLLER_KILLED_AT, CONTROLLER_BACK_AT = 22, 29
 NODE_CRASHES_AT, NODE_BACK_AT = 34, 49
-SLURMCTLD_KILLED_AT, SLURMCTLD_BACK_AT = 44, 47  # nobody can submit meanwhile
-SAVED_AFTER = 6  # seconds: a slurmctld that is killed forgets what was submitted in the last five
+SLURMCTLD_KILLED_AT, SLURMCTLD_BACK_AT = 44, 47  # no job can be submitted meanwhile
+SAVED_AFTER = 6  # seconds: a slurmctld that is killed forgets the submissions of the last five
 GIVE_UP_AT = 220
 INTERVAL = 5
-RESTART = 6  # seconds: Slurm ends the job and starts it again, which loads its checkpoint
+RESTART = 6  # seconds: Slurm ends the job and starts it again, and it loads its checkpoint
 
-# What a submitter would write in the comment; rates as a short run on one GPU of each type would show.
+# What a submitter would write in the comment, with rates that a short run on one GPU of each type shows.
 LIMITS = {
     "vision": "batch=128-4096 local=t4:1-256,a100:1-1024 rate=t4:388,a100:2427",
     "speech": "batch=32-512 local=t4:1-64,a100:1-256 rate=t4:79,a100:459",
     "language": "batch=16-1024 local=t4:1-32,a100:1-192 rate=t4:32,a100:215",
 }
-# Useful examples by size of job, and the GPUs that its owner asks for under Slurm alone.
+# Useful examples by size of job, and the GPUs that its owner requests under Slurm alone.
 SIZES = {"small": (1, {"vision": 20000, "speech": 4000, "language": 1800}),
          "medium": (2, {"vision": 80000, "speech": 16000, "language": 7000}),
          "large": (4, {"vision": 180000, "speech": 36000, "language": 16000})}
 
 
 def workload():
-    """Twenty jobs over forty seconds: as many of each application, mostly small ones, as in published traces."""
+    """Twenty jobs over forty seconds, equally many per application; most are small, as in published traces."""
     jobs = []
     sizes = "small medium small large small small medium small medium large".split() * 2
     for index, size in enumerate(sizes):
@@ -86,14 +86,14 @@ class Cluster:
         self.submitted[job] = time.time()
 
     def jobs(self):
-        """By job, what `squeue --json` says; None where Slurm does not answer."""
+        """Returns what `squeue --json` says by job, or None if Slurm does not answer."""
         try:
             return {str(job["job_id"]): job for job in json.loads(self.run("squeue", "--json"))["jobs"]}
         except (subprocess.CalledProcessError, ValueError):
             return None
 
     def node_states(self):
-        """By node, Slurm's word for its state ("idle", "completing*", ...); None where Slurm does not answer."""
+        """Returns Slurm's word for each node's state ("idle", "completing*", ...), or None if Slurm does not answer."""
         try:
             return dict(line.split() for line in self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines()) or None
         except (subprocess.CalledProcessError, ValueError):
@@ -103,7 +103,7 @@ class Cluster:
         return [event for event in read_lines(os.path.join(self.work, "events")) if event["event"] == name]
 
     def completed(self):
-        """By job, how often Slurm's record says that it completed."""
+        """Returns how often Slurm's record says that each job completed."""
         completed = collections.Counter()
         with open(os.path.join(self.folder, "log", "completions")) as file:
             for line in file:
@@ -127,8 +127,8 @@ def read_lines(file):
 
 
 def held(job):
-    """(node, number of GPUs, their indices) of a running job. Slurm knows no indices of what was started before the node
-    had registered with a slurmctld that was started again."""
+    """Returns (node, number of GPUs, their indices) of a running job. Slurm does not know the indices if the job
+    started before its node had registered with a restarted slurmctld."""
     shares = []
     resources = job.get("job_resources") or {}
     for node, detail in zip(resources.get("allocated_nodes", []), job.get("gres_detail", [])):
@@ -143,17 +143,17 @@ def held(job):
 
 
 def starts_jobs(state):
-    """Whether Slurm starts jobs on a node in this state: not where it still ends one, nor where nobody answers (*)."""
+    """Whether Slurm starts jobs on a node in this state: not while it ends one there, nor if the node is silent (*)."""
     return state.rstrip("-") in ("idle", "planned", "mixed", "allocated")
 
 
 @dataclasses.dataclass
 class Look:
-    """What Slurm said between two moments; what it did not answer is None: not known."""
+    """What Slurm said between two moments. None stands for an unanswered request."""
     asked: float
     answered: float
-    jobs: dict | None  # by job: (state, why it is so)
-    shares: dict | None  # by running job: (nodes, GPUs a node)
+    jobs: dict | None  # by job: (state, reason)
+    shares: dict | None  # by running job: (nodes, GPUs per node)
     nodes: dict | None  # by node: its state
 
 
@@ -164,10 +164,11 @@ def share_of(goal):
 class Checks:
     def __init__(self):
         self.faults = []
-        self.seen = []  # of the elastic cluster, in the order of time
+        self.seen = []  # answers about the elastic cluster, in order of time
 
     def status(self, folder, keep):
-        """The exit status; what was written goes, unless a check has failed or it is to be kept."""
+        """Returns the exit status. Removes what was written unless a check has failed or the caller wants to keep
+        it."""
         if self.faults:
             print(f"{len(self.faults)} faults; what was written is in {folder}")
         elif not keep:
@@ -175,7 +176,7 @@ class Checks:
         return 1 if self.faults else 0
 
     def require(self, holds, what, story=None):
-        """`story`: called where it does not hold, gives lines of what was logged about it."""
+        """Records a fault unless `holds`. `story` then returns lines of what was logged about it."""
         if holds:
             return
         self.faults.append(what)
@@ -212,15 +213,15 @@ class Checks:
                      f"{name}: a job finished twice")
         self.require(not cluster.events("gpus taken"), f"{name}: locked GPUs were given: {cluster.events('gpus taken')}")
         completed = cluster.completed()
-        # A slurmctld that is killed forgets its last seconds: a job that completed in them is started again, finds that
-        # it is done, and completes once more.
+        # A slurmctld that is killed forgets its last seconds: a job that completed in them is started again, finds
+        # that it is done, and completes once more.
         wrong = [job for job in cluster.submitted
                  if completed[job] != 1 and not (slurmctld_was_killed and completed[job] == 2)]
         self.require(not wrong, f"{name}: by Slurm's record not completed exactly once: {wrong}")
 
     def story(self, cluster, log, job, begin, end):
-        """What is known of a job and of the nodes that it should have or has, from some seconds before to some after: CI's
-        machine is gone when somebody asks."""
+        """Returns what is known about a job and the nodes that it has or should have, from some seconds before to
+        some after: CI's machine is gone by the time a person looks."""
         lines, told, standing, names = [], {}, {}, set()
 
         def tell(moment, subject, what):
@@ -263,10 +264,10 @@ class Checks:
                     f"{len(looks)} looks from {begin - zero:.1f} to {end - zero:.1f} s, at most {longest:.1f} s apart"]
 
     def plan_was_followed(self, cluster, log, slurmctld_was_killed):
-        """What a job holds is what it was last released for, which is what the round before wanted; it is not stopped
-        for what it holds; and what rounds go on wanting, it gets."""
+        """Checks that a job holds what it was last released for, which the round before wanted; that it is not
+        stopped to get what it holds; and that it gets what rounds keep wanting."""
         goals, checked = {}, 0
-        released = collections.defaultdict(list)  # by job: (from when on, (nodes, GPUs a node), whether it is known)
+        released = collections.defaultdict(list)  # by job: (since when, (nodes, GPUs per node), whether known)
         acted = {}  # by job: when it was last changed
         rounds = []
 
@@ -282,7 +283,7 @@ class Checks:
                 continue
             share, action = share_of(entry["goal"]), entry["action"]
             if action == "ask":
-                # The release comes next. Who is killed, or is told nothing by Slurm, does not log that it was done.
+                # The release follows. A controller that is killed, or gets no answer from Slurm, does not log it.
                 released[job].append((now, share, False))
             elif action == "release":
                 wanted = goals.get(job)
@@ -310,7 +311,7 @@ class Checks:
         lasting, missed = 0, set()
         for first, second, third, fourth in zip(rounds, rounds[1:], rounds[2:], rounds[3:]):
             if slurmctld_was_killed and fourth["time_s"] - first["time_s"] > 3.5 * INTERVAL:
-                continue  # it was away meanwhile
+                continue  # the controller was away meanwhile
             for job, goal in first["goals"].items():
                 share = share_of(goal)
                 if not share[0] or not all(job in later["goals"] and share_of(later["goals"][job]) == share
@@ -319,7 +320,7 @@ class Checks:
                 got = self.got_it(job, share, second["time_s"], fourth["time_s"])
                 lasting += got is True
                 if (job, share) in missed:
-                    continue  # it is said once
+                    continue  # already reported
                 if got is False:
                     missed.add((job, share))
                 self.require(got is not False, f"three rounds long the plan wanted {share} for job {job}, and nothing was "
@@ -338,10 +339,10 @@ class Checks:
         return checked, lasting
 
     def got_it(self, job, share, begin, end):
-        """Whether a job that should have a share all the time from `begin` to `end` held it at some moment; None where
-        that is not known, or Slurm could not start it. It need not hold it at the end: it may have completed in that
-        moment, or Slurm has ended it, as it does with what it started on a node of which it did not know yet that it is
-        dead. That the controller does not end it is another check."""
+        """Whether a job that should have a share all the time from `begin` to `end` held it at some moment. None if
+        that is unknown, or Slurm could not start the job. The job need not hold the share at the end: it may have
+        just completed, or Slurm has ended it because it started it on a node that was dead without Slurm knowing.
+        Another check shows that the controller does not end it."""
         looks = [look for look in self.seen if begin <= look.asked and look.answered <= end]
         if any(look.shares and look.shares.get(job) == share for look in looks):
             return True
@@ -354,8 +355,8 @@ class Checks:
         return False
 
     def waited_in_vain(self, job, share, begin, end):
-        """Whether a job that should have a share all the time from `begin` to `end` did not hold it, because Slurm never
-        started jobs on one of its nodes; False where that is not known."""
+        """Whether a job that should have a share all the time from `begin` to `end` lacked it because Slurm never
+        started jobs on one of its nodes. False if that is unknown."""
         looks = [look for look in self.seen if begin <= look.asked and look.answered <= end]
         if not looks or any(look.shares is None or look.nodes is None or look.shares.get(job) == share for look in looks):
             return False
@@ -379,7 +380,7 @@ def main():
     parser.add_argument("scripts")
     parser.add_argument("controller")
     parser.add_argument("training")
-    parser.add_argument("--folder", help="left in place; by default a temporary one, kept only where a check fails")
+    parser.add_argument("--folder", help="scratch folder to keep; default: a temporary one, kept if a check fails")
     parser.add_argument("--port", type=int, default=17100)
     parser.add_argument("--plugin", help="sched_goodput.so: slurmctld of the first cluster schedules with it")
     options = parser.parse_args()
@@ -411,13 +412,13 @@ def main():
         def kill_controller():
             controller.kill()
             controller.wait()
-            logs.append(os.path.join(folder, "plans-afterwards.log"))  # what it was writing has no end
+            logs.append(os.path.join(folder, "plans-afterwards.log"))  # its last line may be incomplete
 
         start_controller()
         begin = time.time()
 
         def kill_slurmctld():
-            # On a busy machine the last jobs may have been submitted late.
+            # On a busy machine, the last jobs may have been submitted late.
             time.sleep(max(0, max(elastic.submitted.values()) + SAVED_AFTER - time.time()))
             elastic.call("crash", "slurmctld")
 

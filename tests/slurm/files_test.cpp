@@ -1,4 +1,4 @@
-// What the Slurm controller reads: Slurm's JSON, comments of jobs, and reports of their training.
+// Tests what the Slurm controller reads: Slurm's JSON, comments of jobs, and reports of trainings.
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ const std::string nodes = R"json({"nodes": [
     {"name": "n4", "state": "idle", "state_flags": [], "gres": ""},
     {"name": "n5", "state": "idle", "state_flags": [], "gres": "gpu:t4:2,gpu:a100:2"}]})json";
 
-/// The one job that `squeue --json` tells of, with the state that plain squeue has.
+/// Returns the one job in the output of `squeue --json`, with the state that plain squeue prints.
 slurm::Job read_job(const std::string& fields, const std::string& full_state) {
     const std::string queue = R"({"jobs": [{"job_id": 7, "tres_per_node": "gres:gpu:1", )" + fields + "}]}";
     const slurm::State state = slurm::read_state(queue, nodes, "7 " + full_state + "\n", 100);
@@ -72,7 +72,7 @@ TEST_CASE("a job is held, released, running or ending by both of Slurm's answers
     }
 }
 
-TEST_CASE("what a job holds is told node by node, what it asks for by its request") {
+TEST_CASE("a job's GPUs are read node by node, and its request from its own fields") {
     const slurm::Job runs = read_job(
         R"json("job_state": "RUNNING", "gres_detail": ["gpu:t4:4(IDX:0-3)", "gpu:t4:2(IDX:0,3)"],
                "job_resources": {"allocated_nodes": [{"nodename": "n1"}, {"nodename": "n0"}]})json",
@@ -84,7 +84,7 @@ TEST_CASE("what a job holds is told node by node, what it asks for by its reques
     CHECK(waits.asks == slurm::Share{{"n0", "n1"}, 1});
 }
 
-TEST_CASE("numbers that cannot be are none, and never more than an int holds") {
+TEST_CASE("impossible numbers count as missing, and none exceeds the range of an int") {
     const auto nodes_with = [](const std::string& gres) {
         return slurm::read_state(R"({"jobs": []})",
                                  R"({"nodes": [{"name": "n", "state": "idle", "gres": ")" + gres + "\"}]}",
@@ -121,11 +121,11 @@ TEST_CASE("a comment says what a job may get") {
     CHECK(job.types[1].reference_rate == 2500);
     CHECK(read_comment(good).job.restart_cost_seconds == 30);
     CHECK(read_comment(good + " pause").pause);
-    // Submitted with --gres=gpu:a100:1: nothing else will do.
+    // Submitted with --gres=gpu:a100:1, so no other type will do.
     CHECK(read_comment(good, "a100").job.types[0].max_atomic_batch == 0);
 }
 
-TEST_CASE("a comment that makes no sense is refused with its key, its value and what it should be") {
+TEST_CASE("an invalid comment is refused with its key, its value and what it should be") {
     const auto refusal = [](const std::string& comment) -> std::string {
         try {
             read_comment(comment);

@@ -1,4 +1,4 @@
-// A job that runs is never stopped for what Slurm does not say of it, or of its nodes.
+// A running job is never stopped because Slurm says nothing about it or its nodes.
 
 #include <filesystem>
 #include <fstream>
@@ -71,7 +71,7 @@ TEST_CASE("a running job whose node is not listed is left alone, and the others 
         CHECK(tried.round.refused.contains("14"));
         CHECK(!tried.round.goals.contains("12"));
         REQUIRE(tried.round.goals.contains("13"));
-        // n0 is job 14's, as far as it is there.
+        // Job 14 keeps n0, as far as it exists.
         const bool free_node = !nodes.empty() && nodes.front().name == "n1";
         CHECK(tried.round.goals.at("13").share.empty() == !free_node);
         CHECK(tried.asked.contains("13") == free_node);
@@ -85,7 +85,7 @@ TEST_CASE("a running job whose node has lost GPUs is left alone") {
     CHECK(alone.round.refused.at("12").find("8, but must be at most the 6") != std::string::npos);
     REQUIRE(alone.round.goals.contains("13"));
     CHECK(alone.round.goals.at("13").share.nodes == std::vector<std::string>{"n1"});
-    // Who comes first has room; what is left of the node is the other's, and nobody else's.
+    // The first job has room. The rest of the node belongs to the other one, and no third job gets it.
     const Tried both =
         try_round(state_of({shrunk}, {elastic("12", {"n0"}, 4), elastic("14", {"n0"}, 4), elastic("15")}));
     CHECK(!both.stopped.contains("14"));
@@ -93,7 +93,7 @@ TEST_CASE("a running job whose node has lost GPUs is left alone") {
     CHECK(both.round.goals.at("12").share.gpus_per_node + both.round.goals.at("15").share.gpus_per_node <= 4);
 }
 
-TEST_CASE("a running job of which Slurm does not tell what it holds is left alone") {
+TEST_CASE("a running job is left alone if Slurm does not say what it holds") {
     slurm::Job untold = elastic("12", {"n0"}, 4), unclear = untold;
     untold.holds = {};
     untold.held_gpus.clear();
@@ -102,7 +102,7 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
         const Tried tried = try_round(state_of({n0, n1}, {job}));
         CHECK(tried.stopped.empty());
         CHECK(tried.round.refused.contains("12"));
-        // Nor because of a goal from a round in which it was told.
+        // A goal from a round that knew it makes no difference.
         slurm::Round before;
         before.goals["12"] = {{{"n1"}, 8}, {}, ""};
         slurm::Log log("/dev/null");
@@ -118,11 +118,11 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
     }
 }
 
-TEST_CASE("a job that was released, but can start nowhere where it was released for, is planned anew") {
+TEST_CASE("a released job that cannot start where it was released for is planned anew") {
     slurm::Job waits = elastic("12");
     waits.state = slurm::JobState::pending;
     waits.asks = {{"n0"}, 8};
-    // As long as it can, it is on its way.
+    // As long as the job can start there, it is on its way.
     const Tried sound = try_round(state_of({n0, n1}, {waits, elastic("13")}));
     CHECK(sound.round.goals.at("12").share == waits.asks);
     CHECK(sound.held.empty());
@@ -135,24 +135,24 @@ TEST_CASE("a job that was released, but can start nowhere where it was released 
         const Tried tried = try_round(state_of({lost, n1}, {waits}));
         CHECK(tried.round.goals.at("12").share.nodes == std::vector<std::string>{"n1"});
         CHECK(tried.held == std::set<std::string>{"12"});
-        // Half of where it was released for is not enough.
+        // Half of the GPUs it was released for do not suffice.
         slurm::Job wide = waits;
         wide.asks = {{"n0", "n1"}, 4};
         CHECK(try_round(state_of({lost, n1}, {wide})).round.goals.at("12").share.nodes ==
               std::vector<std::string>{"n1"});
-        // Nobody waits there for what nobody gets.
+        // A job does not wait for a node that no job gets.
         const Tried alone = try_round(state_of({lost}, {waits, elastic("13")}));
         CHECK(alone.round.goals.at("12").share.empty());
         CHECK(alone.held == std::set<std::string>{"12"});
         CHECK(alone.asked.empty());
-        // Who runs there stays.
+        // A job that runs there stays.
         const Tried runs = try_round(state_of({lost, n1}, {elastic("14", {"n0"}, 4), waits}));
         CHECK(runs.stopped.empty());
         CHECK(runs.round.goals.at("12").share.nodes == std::vector<std::string>{"n1"});
     }
 }
 
-TEST_CASE("a job does not wait for long where Slurm does not get on with ending another") {
+TEST_CASE("a job does not wait long if Slurm does not finish ending another one") {
     slurm::Job waits = elastic("12");
     waits.state = slurm::JobState::pending;
     waits.asks = {{"n0"}, 8};
@@ -171,7 +171,7 @@ TEST_CASE("a job does not wait for long where Slurm does not get on with ending 
     CHECK(node_at(10031, ends) == elsewhere);
     waits.asks = {{"n1"}, 8};
     CHECK(node_at(10040, ends) == elsewhere);
-    // The next one that ends there has its own time.
+    // The next job that ends there gets its own time.
     waits.asks = {{"n0"}, 4};
     CHECK(node_at(10050, n0) == here);
     CHECK(node_at(10060, ends) == here);
@@ -192,7 +192,7 @@ TEST_CASE("a job with a deadline is promised its end in time, and runs at the la
     paper.comment += " work=2e6";
     std::vector<slurm::Job> jobs{paper};
     for (const char* other : {"13", "14", "15", "16", "17", "18", "19", "20"}) jobs.push_back(elastic(other));
-    // The earliest deadline, to a round, that can be promised: there is no time to wait.
+    // The earliest deadline, in whole rounds, that can be promised leaves no time to wait.
     slurm::Round round;
     for (double seconds = 60; seconds < 1e5; seconds += 60) {
         jobs[0].deadline_seconds = 10000 + seconds;
@@ -211,17 +211,17 @@ TEST_CASE("a job with a deadline is promised its end in time, and runs at the la
     CHECK(unknown.goals.at("12").promise.starts_with("refused: how much work"));
 }
 
-TEST_CASE("what a restart costs is estimated from reported starts, unless the comment says it") {
+TEST_CASE("the cost of a restart is estimated from reported starts, unless the comment states it") {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / "goodput-slurm-starts-test";
     std::filesystem::create_directory(folder);
     const std::string line =
         R"({"gpu_type": "a100", "nodes": 1, "gpus": 1, "local_batch": 256, "accumulation": 0, "step_s": 0.256, "start_s": )";
-    // Two runs: the same start in each of a run's reports counts once.
+    // Two runs. All reports of one run have the same start, which counts once.
     std::ofstream(folder / "goodput-12.reports") << line << "800}\n"
                                                  << line << "800}\n"
                                                  << line << "800}\n"
                                                  << line << "400}\n";
-    // The earliest deadline that the job, which has to start yet, can be promised.
+    // Returns the earliest deadline that the job, which has yet to start, can be promised.
     const auto earliest = [&](const std::string& comment, const std::string& reports) {
         slurm::Job paper = elastic("12");
         paper.comment = "goodput gpus=1-1 batch=256-256 local=a100:256-256 rate=a100:1000 work=1e6" + comment;
@@ -229,7 +229,7 @@ TEST_CASE("what a restart costs is estimated from reported starts, unless the co
         for (double seconds = 60;; seconds += 60) {
             slurm::Planner planner(30);
             paper.deadline_seconds = 0;
-            planner.plan(state_of({}, {paper}));  // it hears the reports
+            planner.plan(state_of({}, {paper}));  // the planner reads the reports
             paper.deadline_seconds = 10000 + seconds;
             if (planner.plan(state_of({n0}, {paper})).goals.at("12").promise == "kept") return seconds;
             REQUIRE(seconds < 1e5);
@@ -243,7 +243,7 @@ TEST_CASE("what a restart costs is estimated from reported starts, unless the co
     std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a comment that was probably meant for the controller is named, and the job left as it is") {
+TEST_CASE("a comment probably meant for the controller is named, and the job is left alone") {
     const std::string sound = elastic("12").comment, rest = sound.substr(std::string("goodput").size());
     const auto said_of = [](const std::string& comment) {
         slurm::Job job = elastic("12");
@@ -266,7 +266,7 @@ TEST_CASE("a comment that was probably meant for the controller is named, and th
           std::string::npos);
     CHECK(said_of("goodput gpu=1-8" + rest).find("(did you mean gpus?)") != std::string::npos);
 
-    // Comments of other people.
+    // Comments written for other purposes.
     for (const char* other : {"", "good run", "gpus=4 of the old kind", "rerun of batch 12, rate=high"}) {
         CAPTURE(other);
         slurm::Job job = elastic("12");
@@ -277,7 +277,7 @@ TEST_CASE("a comment that was probably meant for the controller is named, and th
     }
 }
 
-TEST_CASE("what a job is released for is asked for in the words of its own request") {
+TEST_CASE("a job is released for GPUs in the words of its own request") {
     slurm::Job job = elastic("12");
     CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres:gpu:4");
     job.gres_word = "gres/";
@@ -286,7 +286,7 @@ TEST_CASE("what a job is released for is asked for in the words of its own reque
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("a list for a node's state, as since Slurm 23.02, takes no GPUs from who runs there") {
+    TEST_CASE("a list as a node's state, as since Slurm 23.02, takes no GPUs from running jobs") {
         const auto read = [](const char* name) {
             std::ifstream file(std::string(GOODPUT_DATA_DIR "/cases/slurm_nodes_state_list/") + name);
             return std::string(std::istreambuf_iterator<char>(file), {});

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Real and played trainings together on a small Slurm cluster on this machine, under the controller of examples/slurm.
-Jobs come one after the other, so that others have to shrink; a node on which real trainings run loses power and comes
-back.
+"""Runs real and simulated trainings together on a small Slurm cluster on this machine, under the controller of
+examples/slurm. Jobs come one after the other, so that others must shrink. A node with real trainings loses power and
+comes back.
 
     real_trainings.py EXAMPLES_SLURM_FOLDER CONTROLLER TRAINING_STAND_IN GOODPUT_TRAINING [--folder SCRATCH] [--port 17300]
 
-Fails unless every job completes once; a training that was stopped goes on from the step at which it was stopped, one that
-was killed from its last checkpoint; all of them learn; and the controller has read their reports. Two to four minutes.
+Fails unless every job completes once; a stopped training continues at the step at which it was stopped, and a killed
+one at its last checkpoint; all of them learn; and the controller has read their reports. Takes two to four minutes.
 """
 import argparse
 import collections
@@ -25,13 +25,13 @@ NODES = ["small:2:t4:2", "big:1:a100:4"]
 STEPS, CHECKPOINT_EVERY, PAUSE_MS = 2000, 50, 15
 REAL = "goodput gpus=1-4 batch=8-512 local=t4:1-256,a100:1-256"
 CRASH_AT, GIVE_UP_AT = 30, 400
-# Slurm asks a node that is back for the jobs that it should run, but only for those that were started twenty seconds
-# before. The next time is five minutes later.
+# Slurm asks a returned node for the jobs that it should run, but only for jobs started twenty seconds before. It
+# asks again only five minutes later.
 AWAY = 25
 
 
 def starts_of(cluster, job):
-    """(step, processes) of each start, as the training's output says."""
+    """Returns (step, processes) of each start, from the training's output."""
     path = os.path.join(cluster.work, f"slurm-{job}.out")
     if not os.path.exists(path):
         return []
@@ -41,7 +41,7 @@ def starts_of(cluster, job):
 
 
 def logged(cluster, job):
-    """The log's evaluations in the order in which they were written."""
+    """Returns the log's evaluations in the order in which they were written."""
     path = os.path.join(cluster.work, f"train-{job}.csv")
     if not os.path.exists(path):
         return []
@@ -51,7 +51,7 @@ def logged(cluster, job):
 
 
 def check_training(checks, job, rows, starts, reached):
-    """At least how many steps were done twice. `reached`: the furthest step seen between a start and the next."""
+    """Returns how many steps were done twice, at least. `reached`: the furthest step seen between successive starts."""
     again = 0
     for number, (start, _) in enumerate(starts[1:]):
         before = reached.get(number + 1, 0)
@@ -67,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("scripts", "controller", "stand_in", "training"):
         parser.add_argument(name)
-    parser.add_argument("--folder", help="left in place; by default a temporary one, kept only where a check fails")
+    parser.add_argument("--folder", help="scratch folder to keep; default: a temporary one, kept if a check fails")
     parser.add_argument("--port", type=int, default=17300)
     options = parser.parse_args()
     controller, stand_in, training = (os.path.abspath(path) for path in (options.controller, options.stand_in, options.training))
@@ -95,7 +95,7 @@ def main():
                            "speech", "4000")
 
         def crash():
-            """The node on which most real trainings have their processes."""
+            """Crashes the node on which most real trainings have their processes."""
             while (jobs := cluster.jobs()) is None:
                 time.sleep(0.5)
             first = [min(node for node, _, _ in held(job)) for number, job in jobs.items()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A sweep of replays as a job array on a Slurm cluster of three nodes, all on this machine: it is cancelled on
-the way, the rest is submitted again, and the table is that of the same sweep on one machine without Slurm.
+"""Runs a sweep of replays as a job array on a Slurm cluster of three nodes, all on this machine. The sweep is cancelled
+halfway and the rest submitted again. The table must equal that of the same sweep on one machine without Slurm.
 
     sweep_cluster.py CLUSTER_SCRIPT SWEEP PROGRAM [--folder SCRATCH] [--port 17300]
 

@@ -1,5 +1,5 @@
-// What `squeue --json`, `sinfo --json` and `scontrol --json show nodes` print differs from version to version
-// of Slurm: every form is read alike, and one that is not known is refused with the field and the version.
+// The output of `squeue --json`, `sinfo --json` and `scontrol --json show nodes` differs between versions
+// of Slurm. Every form is read alike, and an unknown one is refused with the field and the version.
 
 #include <stdexcept>
 #include <string>
@@ -25,7 +25,7 @@ Json meta_of(const std::string& version) {
     return {{"Slurm", {{"release", version}, {"version", {{"major", 22}}}}}};
 }
 
-/// A number that may be none.
+/// Returns a number, which may be unset.
 Json number_of(const std::string& version, long long number, const char* object_since) {
     if (!since(version, object_since)) return number;
     return {{"set", true}, {"infinite", false}, {"number", number}};
@@ -122,7 +122,7 @@ bool names(const std::string& refusal, const std::string& what) {
     return refusal.find(what) != std::string::npos;
 }
 
-TEST_CASE("every version of Slurm tells of the same nodes and jobs") {
+TEST_CASE("every version of Slurm gives the same nodes and jobs") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         const slurm::State state = read(queue_of(version), nodes_of(version));
@@ -150,7 +150,7 @@ TEST_CASE("every version of Slurm tells of the same nodes and jobs") {
     }
 }
 
-TEST_CASE("a job that waits is held where its priority is 0, in every form of the number") {
+TEST_CASE("a waiting job is held if its priority is 0, in every form of the number") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         Json queue = queue_of(version);
@@ -173,7 +173,7 @@ TEST_CASE("a job on its way to another state is ending, whether the flags are in
     }
 }
 
-TEST_CASE("lists of nodes are spelled out as Slurm shortens them") {
+TEST_CASE("lists of nodes that Slurm shortens are expanded") {
     const auto asks = [](const char* list) {
         Json queue = queue_of("24.05.4");
         queue["jobs"][1]["required_nodes"] = list;
@@ -194,7 +194,7 @@ TEST_CASE("lists of nodes are spelled out as Slurm shortens them") {
     }
 }
 
-TEST_CASE("a field of a form that no version had is refused with its name and the version") {
+TEST_CASE("a field in an unknown form is refused with its name and the version") {
     const std::string form = R"({"nobody": ["knows"]})";
     for (const std::string& version : versions) {
         const Json job = runs(version), node = nodes_of(version)["nodes"][0];
@@ -225,7 +225,7 @@ TEST_CASE("a field of a form that no version had is refused with its name and th
             queue["jobs"][1].erase(name);
             CHECK(names(refusal_of(queue, nodes_of(version)), std::string(name) + " is missing"));
         }
-        // Groups of nodes, as sinfo prints them since 23.02.
+        // Groups of nodes, as sinfo has printed them since 23.02.
         const Json groups{{"meta", meta_of(version)}, {"sinfo", Json::array()}};
         CHECK(names(refusal_of(queue_of(version), groups), "Slurm " + version + ": nodes is missing"));
         CHECK(names(refusal_of(groups, nodes_of(version)), "Slurm " + version + ": jobs is missing"));
@@ -240,7 +240,7 @@ TEST_CASE("a field of a form that no version had is refused with its name and th
     CHECK(names(refusal_of(queue, nodes_of("25.05.3")), "squeue of Slurm 25.05.3, job 12: job_state"));
 }
 
-TEST_CASE("where Slurm does not say what a running job holds, that is known") {
+TEST_CASE("it is known if Slurm does not say what a running job holds") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         Json queue = queue_of(version);
@@ -248,14 +248,14 @@ TEST_CASE("where Slurm does not say what a running job holds, that is known") {
         CHECK(read(queue, nodes_of(version)).jobs[0].unclear != "");
         queue["jobs"][0]["gres_detail"] = {"gpu:a100:4(IDX:0-3)"};
         CHECK(read(queue, nodes_of(version)).jobs[0].unclear != "");
-        // The shortened list stands in for resources that are left out.
+        // The shortened list replaces resources that are left out.
         queue = queue_of(version);
         queue["jobs"][0]["job_resources"] = nullptr;
         CHECK(read(queue, nodes_of(version)).jobs[0].held_gpus == std::vector<int>{4, 2});
     }
 }
 
-TEST_CASE("a request with something beside GPUs cannot be changed") {
+TEST_CASE("a request with something in addition to GPUs cannot be changed") {
     Json queue = queue_of("24.05.4");
     queue["jobs"][1]["tres_per_node"] = "gres/gpu:2,gres/nvme:1";
     CHECK(!read(queue, nodes_of("24.05.4")).jobs[1].asks_per_node);

@@ -1,6 +1,6 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DROOT=<repository>] [-DCORE=<header,header ...>] -P headers.cmake
 #
-# Fails with a line for each header that includes what its folder may not use, that has another include guard than
+# Fails with a line for each header that includes something its folder may not use, has another include guard than
 # its path says, that declares anything outside the inline namespace of the version (v0_1 for 0.1.0), or that the door of
 # its room does not reach. Two are left out: fit/ceres_backend.hpp, for the macros
 # that come with it, and place/home_flow.hpp, for Boost.Graph. CORE are the headers of goodput::core, which include
@@ -8,7 +8,7 @@
 # at, too.
 cmake_minimum_required(VERSION 3.23)
 
-# The toolkit: no room of it includes a system's.
+# The toolkit: none of its rooms includes a system's.
 set(core_may_use core)
 set(model_may_use core model)
 set(fit_may_use core model fit)
@@ -17,7 +17,7 @@ set(place_may_use core allot place)
 set(policy_may_use core model policy)
 set(schedule_may_use core model fit allot place policy schedule)
 set(toolkit ${schedule_may_use})
-# The systems stand on the toolkit's public headers, and on another system's only where it is named here.
+# Systems use the toolkit's public headers, and another system's only as listed here.
 set(moves_may_use ${toolkit} moves)
 set(policies_may_use ${policy_may_use} policies)
 set(hadar_may_use ${toolkit} hadar)
@@ -33,8 +33,8 @@ set(parallel_may_use ${toolkit} statistics parallel availability)
 set(agent_may_use ${toolkit} agent)
 set(sim_may_use ${toolkit} moves policies hadar memory statistics availability hosts share pairs deadlines tasks parallel
   agent sim)
-# The detail of core is everybody's. What a system, most of which were once a part of the toolkit, may look into of
-# another room's; no other does.
+# Every room may use core's detail. The lists below name the details of other rooms that a system may use; most
+# systems were once part of the toolkit.
 set(moves_may_look_into goodput/place/detail/holders.hpp goodput/place/detail/packing.hpp)
 set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/policy/detail/work_left.hpp
   goodput/schedule/detail/part_options.hpp)
@@ -46,14 +46,15 @@ set(tasks_may_look_into goodput/fit/detail/line.hpp)
 set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp
   goodput/fit/detail/refined_terms.hpp goodput/fit/detail/touched_parameters.hpp)
 set(proving_may_use core allot proving)
-# The proving search improves the allotter's own first allotment, upon its reduced problem, relaxation and core: it alone
-# looks into all of another room. A border between the two would have to show all of these.
+# The proving search improves the allotter's own first allotment, using its reduced problem, relaxation and core. Only
+# this room looks into all details of another one: an interface between the two would have to expose all of them.
 set(proving_looks_into allot)
-# A proof writes down what a search of the allotter does, upon its reduced problem.
+# A proof records what a search of the allotter does, using its reduced problem.
 set(proof_may_use core allot proof)
 set(proof_looks_into allot)
 set(proof_third_party "${boost}")
-# Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
+# The libraries that each room may use. Only small headers: <Eigen/Dense> would include all of Eigen, <ceres/ceres.h>
+# its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
 set(boost "^boost/[a-z_/]+[.]hpp$")
@@ -64,10 +65,10 @@ set(parallel_third_party "${fit_third_party}")
 set(tasks_third_party "^${eigen}$")
 set(statistics_third_party "^${eigen}$")
 set(availability_third_party "^boost/math/tools/minima[.]hpp$")
-# The one header that needs the library of Ceres Solver.
+# The only header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)
 set(with_ceres_third_party "^(${eigen}|ceres/[a-z_]+[.]h)$")
-# The one header of the toolkit that needs Boost.
+# The only header of the toolkit that needs Boost.
 set(with_boost goodput/place/home_flow.hpp)
 
 cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
@@ -77,7 +78,7 @@ function(complain text)
   set(complaints "${complaints}" PARENT_SCOPE)
 endfunction()
 
-# GOODPUT, and where the header is: below include/goodput, or else in the repository.
+# The guard is GOODPUT and the path of the header: below include/goodput, or else in the repository.
 function(check_guard folder header)
   string(REGEX REPLACE "^(.*include/)?goodput/" "" guard "${header}")
   string(TOUPPER "GOODPUT_${guard}" guard)
@@ -183,7 +184,7 @@ if(DEFINED CORE)
   endforeach()
 endif()
 
-# Who includes what, followed to its end.
+# Collects all headers that a header includes, directly or indirectly.
 function(reach first)
   set(reached "")
   set(next ${first})
@@ -197,7 +198,7 @@ function(reach first)
   set(reached "${reached}" PARENT_SCOPE)
 endfunction()
 
-# Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
+# Each room has one door: goodput.hpp for the toolkit, and goodput/SYSTEM.hpp for a system.
 foreach(door IN ITEMS goodput moves policies hadar memory statistics availability hosts share pairs deadlines tasks
     parallel agent sim proving proof)
   if(NOT "goodput/${door}.hpp" IN_LIST headers)

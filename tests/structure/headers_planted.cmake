@@ -1,6 +1,6 @@
 # cmake -DSCRATCH=<folder to write to> -P headers_planted.cmake
 #
-# headers.cmake must accept a clean tree and refuse each fault that is planted in it.
+# headers.cmake must accept a clean tree, and refuse each fault that is planted in it.
 cmake_minimum_required(VERSION 3.23)
 
 function(write_header path)
@@ -58,7 +58,7 @@ endfunction()
 write_clean_tree()
 expect(accepted "")
 
-# Each line: the header that gets the fault, the include that it may not have.
+# Each line has the header that gets the fault, and the include that it may not have.
 foreach(fault IN ITEMS
     "core/shape.hpp|\"goodput/model/pollux.hpp\""
     "core/shape.hpp|<Eigen/Core>"
@@ -109,7 +109,7 @@ foreach(line IN ITEMS "namespace goodput {" "namespace goodput::detail {" "names
   expect(refused "goodput/core/shape.hpp: must be in goodput::inline v2_1: ${line}")
 endforeach()
 
-# What a folder may include takes goodput::core to more than it has.
+# Includes that the folder may have, but that bring goodput::core a header outside of it.
 foreach(fault IN ITEMS "place/request.hpp|goodput/place/place.hpp")
   string(REPLACE "|" ";" fault "${fault}")
   list(GET fault 0 header)
@@ -122,11 +122,11 @@ write_clean_tree()
 file(APPEND "${SCRATCH}/goodput/place/request.hpp" "#include <boost/config.hpp>\n")
 expect(refused "goodput/place/request.hpp: goodput::core may not include boost/config.hpp")
 
-# A system looks into no other room's detail.
+# A system may not look into another room's detail.
 write_clean_tree()
 file(APPEND "${SCRATCH}/goodput/hosts/hosts.hpp" "#include \"goodput/allot/detail/bound.hpp\"\n")
 expect(refused "goodput/hosts/hosts.hpp: hosts/ may not look into goodput/allot/detail/bound.hpp")
-# But for that of core, and for what is named, which is for that system alone.
+# Exceptions are core's detail, and what is listed, for the listed system alone.
 write_clean_tree()
 write_header(goodput/core/detail/clock.hpp)
 file(APPEND "${SCRATCH}/goodput/place/place.hpp" "#include \"goodput/core/detail/clock.hpp\"\n")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Does every header include what it names?
+"""Tests whether every header includes what it names.
 
     includes.py INCLUDE      # the folder that holds goodput/
 
-A header has to reach, through its own includes, the header of ours that defines a type, a concept or a function that it
-names, and the standard header of each name of `std`. This reads the text, so it takes a second where one compiler a
-header takes minutes; that the headers compile together is what the program of structure.link shows.
+A header must reach, through its own includes, the header of ours that defines a type, concept or function that it
+names, and the standard header of each name of `std`. The script reads the text, so it takes a second instead of
+minutes with a compiler. The program of structure.link shows that the headers compile together.
 """
 import collections
 import pathlib
@@ -58,7 +58,7 @@ def without_comments(text):
 
 
 def defined_names(text):
-    """Names defined in a namespace, not within a class or function."""
+    """Returns the names defined in a namespace, outside of classes and functions."""
     names = set()
     depth, open_names = 0, []  # whether each open brace is a namespace's
     for token in re.finditer(
@@ -83,7 +83,7 @@ KEYWORDS = set("return case else throw co_return requires not and or in".split()
 
 
 def declared_names(text):
-    """Local names, parameters and members: each hides the one of a namespace."""
+    """Returns local names, parameters and members: each hides the same name of a namespace."""
     names = set(re.findall(r"\b(?:struct|class|using|typename|enum)\s+(\w+)", text))
     for before, name in re.findall(r"([\w>&*\]]+)\s+[&*]*(?=(\w+)\s*[,;:)=({\[])", text):
         if before not in KEYWORDS:
@@ -112,18 +112,18 @@ def main():
         for word in defined[name]:
             defined_in[word].add(name)
 
-    # Boost names a header for what it defines.
+    # Boost names its headers after what they define.
     of_boost = {pathlib.Path(one).stem: one for names in included.values() for one in names if one.startswith("boost/")}
 
     complaints = []
     for name in headers:
         reach = reached(name)
         own = defined[name] | declared_names(text[name]) | KEYWORDS
-        # Bodies know the members of the classes in front of them: the header that includes them at its end.
+        # A header of bodies knows the members of the classes in the header that includes it at its end.
         for front in included[name]:
             if name in included.get(front, []):
                 own |= declared_names(text[front])
-        # Types and concepts anywhere; functions where they are called by their name alone.
+        # Types and concepts count anywhere, functions only where they are called without a prefix.
         words = set(re.findall(r"(?<![\w.>:])(?:detail::)?([A-Z]\w+)\b", text[name]))
         words |= set(re.findall(r"(?<![\w.>:])(?:detail::)?([a-z]\w+)(?=\()", text[name]))
         for word in sorted(words & defined_in.keys() - own):

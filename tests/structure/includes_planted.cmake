@@ -1,6 +1,6 @@
 # cmake -DPYTHON=<python3> -DSCRATCH=<folder to write to> -P includes_planted.cmake
 #
-# includes.py must accept a clean tree and refuse each include that is taken from it.
+# includes.py must accept a clean tree, and refuse it without any one of its includes.
 cmake_minimum_required(VERSION 3.23)
 
 set(shape "#include <compare>\n#include <vector>\nnamespace goodput {\nstruct Shape {\n    std::vector<int> gpus;

@@ -1,4 +1,4 @@
-// Two of these in one program: it links only if everything in the headers is inline or a template.
+// Two such sources form one program: it links only if everything in the headers is inline or a template.
 #include "goodput/agent.hpp"
 #include "goodput/availability.hpp"
 #include "goodput/deadlines.hpp"
@@ -21,7 +21,7 @@ std::string_view version_of_the_other();
 
 namespace {
 
-/// Uses what one of several sources has the bodies of, if any.
+/// Uses functions whose bodies may be in one of several sources.
 struct Mine {
     [[nodiscard]] static double value(const goodput::Round&, const goodput::Job&,
                                       const goodput::Option& option) {

@@ -1,4 +1,4 @@
-// The one source that has the bodies of the others, which are compiled with GOODPUT_COMPILED.
+// The only source with the bodies. The other two are compiled with GOODPUT_COMPILED.
 #define GOODPUT_IMPLEMENTATION
 #include "goodput/deadlines.hpp"
 #include "goodput/goodput.hpp"

@@ -1,19 +1,19 @@
 # cmake -DCOMPILER=<g++ or clang++> -DINCLUDE_DIRS=<folder,folder ...> -DPROGRAMS=<folder of .cpp files> -P messages.cmake
 #
-# Each program uses the library as somebody does who forgot a function, misspelled it, forgot its const or gave it
-# another type. In front of each such place stand lines `// says: `: the compiler must report one error for each group of
-# them and no other, whose first line holds all that the group says, and which has few lines. What else is in a program
-# is right, and must compile.
+# Each program uses the library as a user does who forgot a function, misspelled it, forgot its const or gave it
+# another type. Before each such place are lines `// says: `. For each group of them, and for nothing else, the
+# compiler must report one error. Its first line must contain all that the group says, and it must have few lines.
+# The rest of a program is correct, and must compile.
 cmake_minimum_required(VERSION 3.23)
 
-# Of one error, without those in front of it in which g++ says where it was required; clang says that behind it.
+# Lines per error, without those before it in which g++ says where it was required; clang says that after it.
 if(COMPILER MATCHES "clang")
   set(most_lines 28)
 else()
   set(most_lines 10)
 endif()
 
-# Takes the first line off `text`. Not a list: lines of a message hold brackets and semicolons.
+# Removes the first line from `text`. This is no list, because lines of a message contain brackets and semicolons.
 macro(take_line text line)
   string(FIND "${${text}}" "\n" end)
   if(end EQUAL -1)
@@ -89,7 +89,7 @@ foreach(program IN LISTS programs)
     string(APPEND complaints "${name}: ${errors} errors, but ${groups} are wanted:\n${output}\n")
     continue()
   endif()
-  # In whatever order: compilers look at classes at once, at functions in the end.
+  # The order does not matter: compilers check classes at once, and functions at the end.
   foreach(i RANGE ${groups})
     if(i EQUAL 0)
       continue()
@@ -122,6 +122,6 @@ foreach(program IN LISTS programs)
 endforeach()
 
 if(complaints)
-  message(NOTICE "${complaints}") # as it is: FATAL_ERROR would break the lines anew
+  message(NOTICE "${complaints}") # unchanged: FATAL_ERROR would rewrap the lines
   message(FATAL_ERROR "not what ${COMPILER} should say")
 endif()

@@ -1,6 +1,6 @@
 # cmake -DCOMPILER=<g++ or clang++> -DSCRATCH=<folder to write to> -P messages_planted.cmake
 #
-# messages.cmake must accept what is said well and refuse each fault that is planted.
+# messages.cmake must accept correct messages, and refuse each fault that is planted.
 cmake_minimum_required(VERSION 3.23)
 
 function(expect pattern program)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Has the code grown: what a reader reads, and what a compiler makes of it?
+"""Tests whether the code has grown: the source that a reader reads, and the code that a compiler makes of it.
 
     quickstart_size.py BUILD                    compares with quickstart_size.json what BUILD has compiled anyway
     quickstart_size.py BUILD --compile          ... and units that it compiles for this alone, for some two minutes
     quickstart_size.py BUILD --compile --write  writes the record anew
     quickstart_size.py BUILD --planted          does it notice?
 
-Of include/goodput it counts lines by room, and public headers: those outside of detail/. Of a unit it counts the
-functions and variables that a compiler made of templates and inline functions, and the bytes of code. Both depend on
-the compiler and its options alone, not on the machine: they are compared where these are those of the record. More than
-3 % above the record is refused, in a unit or in the sum over rooms: make it smaller, or say in the change why not and
-write the record anew.
+Counts lines of include/goodput by room, and public headers, which are those outside of detail/. For each unit it
+counts the functions and variables that a compiler made of templates and inline functions, and the bytes of code. Both
+depend only on the compiler and its options, not on the machine, and are compared if these match the record. More than
+3 % above the record, in a unit or in the sum over rooms, is refused: make the code smaller, or explain in the change
+why not and write the record anew.
 """
 import argparse
 import json
@@ -25,9 +25,9 @@ RECORD = pathlib.Path(__file__).with_suffix(".json")
 MOST = 1.03
 TOOLKIT = ("core", "model", "fit", "allot", "place", "policy", "schedule")
 
-# Units that a build of the tests has, by what their object's path matches.
+# Units that a build of the tests contains, by a pattern for their object's path.
 BUILT = {"quickstart": r"/example_quickstart.dir/quickstart.cpp.o$", "program/plan/plan.cpp": r"/plan/plan.cpp.o$"}
-# Units that are compiled here with the quickstart's line: the source, and what is added to the line.
+# Units compiled here with the quickstart's command line: the source, and what is added to the line.
 COMPILED = {
     "quickstart -O2": ("examples/quickstart.cpp", ["-O2"]),
     "a policy of one's own, with goodput::compiled": ("examples/custom_policy.cpp", ["-O2", "-DGOODPUT_COMPILED"]),
@@ -35,7 +35,7 @@ COMPILED = {
 
 
 def read_headers():
-    """Lines and public headers by room, and their sums: of the toolkit's rooms, and of all."""
+    """Returns lines and public headers by room, and their sums: for the toolkit's rooms, and for all."""
     include = ROOT / "include" / "goodput"
     sizes = {"lines": {}, "public headers": {}}
     for path in sorted(include.rglob("*.hpp")):
@@ -49,7 +49,7 @@ def read_headers():
 
 
 def commands_in(build):
-    """The compiler's words for each object, without a launcher's."""
+    """Returns the compiler's command line for each object, as words, without a launcher."""
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
@@ -59,7 +59,7 @@ def commands_in(build):
 
 
 def compiler_of(words):
-    """Its kind, version and machine, whatever it is called."""
+    """Returns the compiler's kind, version and machine, whatever its path."""
     said, machine = (subprocess.run([words[0], option], capture_output=True, text=True, check=True).stdout.strip()
                      for option in ("--version", "-dumpmachine"))
     kind = "GNU" if "Free Software Foundation" in said else said.split()[0]
@@ -68,7 +68,7 @@ def compiler_of(words):
 
 
 def options_of(words):
-    """What decides on the code, but for folders."""
+    """Returns the options that affect the code, without folders."""
     return " ".join(word for word in words if word.startswith(("-O", "-f", "-m", "-std", "-g", "-DNDEBUG", "-DGOODPUT")))
 
 
@@ -102,7 +102,7 @@ def measure_units(build, compiling):
 
 
 def compare(record, found, planted=False):
-    """The names of what has grown."""
+    """Returns the names of what has grown."""
     grown = []
 
     def look(name, size, recorded, matters=True):
@@ -126,7 +126,7 @@ def compare(record, found, planted=False):
 
 
 def planted_faults(found):
-    """What is not noticed of a record that is 4 % smaller, or of one that is as large."""
+    """Whether growth over a record 4 % smaller goes partly unnoticed, or an equal record counts as growth."""
     def smaller(value):
         if isinstance(value, dict):
             return {key: smaller(part) for key, part in value.items()}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The workflows of .github/workflows cannot be run here. What can be known of them: they are YAML, they run what a person
-runs, and what they name is there.
+"""Checks what can be known of the workflows of .github/workflows, which cannot be run here: they are YAML, they run
+the commands that a person runs, and what they name exists.
 
     workflows.py SOURCE [--planted]
 """
@@ -15,7 +15,7 @@ import yaml
 SOURCE = sys.argv[1]
 FOLDER = os.path.join(SOURCE, ".github", "workflows")
 RUNS = {"ci.yml": ".ci/run", "nightly.yml": ".ci/nightly", "release.yml": "packaging/release.sh"}  # the command that does the work
-BESIDE = {"apt-get", "git"}  # to have what that needs
+BESIDE = {"apt-get", "git"}  # commands that install what the work needs
 
 
 def faults_of(name, text):

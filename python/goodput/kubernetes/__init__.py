@@ -3,7 +3,7 @@ writes to the cluster:
 
     kubectl get nodes,pods,jobs --all-namespaces -o json | python3 -m goodput.kubernetes --advise
 
-docs/kubernetes.md is the page. The modules, in the order in which data flows: `objects` (JSON of the API), `quantity`,
-`hardware` (what is a GPU, and of which type), `matching` (which nodes a pod accepts), `annotations`, `nodes`, `pods`,
-`gangs`, `cluster` (what is left of every node), `needs`, `snapshot`, `planner`, `advice`.
+docs/kubernetes.md describes it. The modules, in the order in which data flows: `objects` (JSON of the API),
+`quantity`, `hardware` (what is a GPU, and of which type), `matching` (which nodes a pod accepts), `annotations`,
+`nodes`, `pods`, `gangs`, `cluster` (what is left of every node), `needs`, `snapshot`, `planner`, `advice`.
 """

@@ -1,4 +1,4 @@
-"""python3 -m goodput.kubernetes: what kubectl prints goes in, a line of `goodput plan` or advice comes out."""
+"""python3 -m goodput.kubernetes: reads what kubectl prints, and prints a line of `goodput plan` or advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .snapshot import Settings, picture_of
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The exit status: 0, or 1 if the input cannot be read or there is no plan; wrong options end with 2."""
+    """Returns the exit status: 0, or 1 if the input cannot be read or there is no plan. Wrong options end with 2."""
     options = _options(arguments)
     notes = Notes()
     try:

@@ -1,5 +1,5 @@
-"""A plan in words: which waiting gang could start where, and what is in the way of the others; which GPUs stay free,
-and why; what more GPUs would be worth. Nothing is changed in the cluster."""
+"""Explains a plan in words: which waiting gang could start where, and what stops the others; which GPUs stay free,
+and why; what more GPUs would be worth. It changes nothing in the cluster."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MOST_QUESTIONS = 8  # GPU types for which the planner is asked once more
 
 
 def advice(cluster: Cluster, picture: Picture, plan: Planner) -> List[str]:
-    """The lines of the advice. `plan` answers a snapshot. It is asked once more for each GPU type that gangs wait
-    for, up to eight of them."""
+    """Returns the lines of the advice. `plan` answers a snapshot. The function asks it once more for each GPU type
+    that gangs wait for, up to eight of them."""
     return _Advice(cluster, picture, plan(picture.document)).lines(plan)
 
 
@@ -52,7 +52,7 @@ class _Advice:
                 "types count as equally fast."]
 
     def _rooms_after(self) -> Dict[str, List[Room]]:
-        """What is free by GPU type once the plan is carried out, where new pods may go."""
+        """Returns what is free by GPU type once the plan is carried out, where new pods may go."""
         rooms = {place.name: Room(place, place.gpus, place.cores, place.memory_gib)
                  for place in self._places.values()}
         for entry in self._answer["plan"]:
@@ -65,7 +65,7 @@ class _Advice:
         return by_type
 
     def _holders_by_type(self) -> Dict[str, List[Tuple[int, Task]]]:
-        """The tasks that have GPUs of a type under the plan, and how many."""
+        """Returns the tasks that have GPUs of a type under the plan, and how many."""
         by_type: Dict[str, List[Tuple[int, Task]]] = {}
         for task in self._picture.tasks:
             sums: Dict[str, int] = {}
@@ -130,13 +130,14 @@ class _Advice:
         return lines
 
     def _why(self, task: Task) -> str:
-        """The planner's reason, without the outcome before it."""
+        """Returns the planner's reason, without the outcome before it."""
         why = str(self._given[task.name].get("why", "")) or "the plan has no room for it"
         outcome, colon, reason = why.partition(": ")
         return reason if colon and outcome in ("waits", "impossible") else why
 
     def _before_lower(self, task: Task, rooms: List[Room]) -> "Tuple[List[str], Optional[Dict[str, int]]]":
-        """Where its pods have room if waiting gangs of lower priority do not start; and which ones these are."""
+        """Returns where its pods have room if waiting gangs of lower priority do not start, and the names of these
+        gangs."""
         names: List[str] = []
         back: Dict[str, Room] = {}
         for other in self._waiting:
@@ -260,7 +261,8 @@ class _Advice:
         return ["In the values of the policy, and in per cent of all that runs:"] + lines if lines else []
 
     def _with_one_more_node(self, gpu_type: str, objective: float, plan: Planner) -> "Tuple[int, float, List[str]]":
-        """The size of the largest node of a type; what another one adds to the plan, and the gangs that it starts."""
+        """Returns the size of the largest node of a type, what one more adds to the plan, and the gangs that it
+        starts."""
         place = max((place for name, place in self._places.items() if self._picture.type_of[name] == gpu_type),
                     key=lambda each: each.gpus)
         document = copy.copy(self._picture.document)
@@ -286,7 +288,7 @@ def _first_priority(task: Task) -> Tuple[int, str]:
 
 
 def _host(entry: Dict[str, Any], index: int) -> Tuple[float, float]:
-    """The cores and the memory that a job has on one of its nodes."""
+    """Returns the cores and the memory that a job has on one of its nodes."""
     cores, memory = (entry.get(name) or [] for name in ("cores", "memory_gib"))
     return (float(cores[index]) if index < len(cores) else 0.0, float(memory[index]) if index < len(memory) else 0.0)
 

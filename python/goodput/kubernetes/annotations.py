@@ -1,4 +1,4 @@
-"""What a user may say of a gang by annotations of its pods. A key begins with goodput/:
+"""Annotations of pods by which a user describes a gang. A key begins with goodput/:
 
 goodput/speed.TYPE        examples per second of one GPU of the type, measured in this gang
 goodput/restart-seconds   what a stop and a start cost
@@ -20,7 +20,7 @@ _SPEED = PREFIX + "speed."
 
 @dataclass(frozen=True)
 class Said:
-    """What annotations say."""
+    """The values of a pod's annotations."""
 
     speeds: Dict[str, float] = field(default_factory=dict)
     restart_s: Optional[float] = None
@@ -29,7 +29,7 @@ class Said:
 
 
 def said_of(annotations: Dict[str, str], notes: Notes, subject: str) -> Said:
-    """The annotations of a pod; what makes no sense is left out with a note."""
+    """Returns the annotations of a pod. Invalid ones are left out with a note."""
     speeds: Dict[str, float] = {}
     restart_s: Optional[float] = None
     flags: Dict[str, bool] = {}

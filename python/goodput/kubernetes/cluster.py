@@ -1,4 +1,4 @@
-"""What the API says, read into nodes, pods and gangs, and what is left of every node."""
+"""Reads the API's objects into nodes, pods and gangs, and computes what is left of every node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .nodes import Node, node_of
 from .objects import Notes, documents, name_of, text, whole
 from .pods import Pod, pod_of
 
-# Kinds that are known, but of no interest here; others are counted in a note.
+# Kinds that are known but not needed here. Other kinds are counted in a note.
 _QUIET = ("Job", "PriorityClass", "WorkloadPriorityClass")
 
 
@@ -27,7 +27,7 @@ class Place:
     gpus: int  # without those that DaemonSets hold
     closed: str
     held: int = 0
-    cores: Optional[float] = None  # without those of pods that no job of the plan speaks for
+    cores: Optional[float] = None  # without those of pods that belong to no job of the plan
     memory_gib: Optional[float] = None
 
     @property
@@ -38,9 +38,9 @@ class Place:
 @dataclass
 class Cluster:
     places: List[Place] = attribute(default_factory=list)
-    pods: List[Pod] = attribute(default_factory=list)  # those that are not finished
+    pods: List[Pod] = attribute(default_factory=list)  # pods that are not finished
     gangs: List[Gang] = attribute(default_factory=list)
-    latest_s: float = 0.0  # latest time that the API server wrote; it is not later than now
+    latest_s: float = 0.0  # latest time that the API server wrote; at most now
     by_key: Dict[Tuple[str, str], Place] = attribute(default_factory=dict)  # by node and resource
 
     def at(self, pod: Pod, resource: str) -> Optional[Place]:
@@ -48,7 +48,7 @@ class Cluster:
 
 
 def read(written: str, accelerators: Accelerators, rack_label: str, notes: Notes) -> Cluster:
-    """The cluster that the input describes. Objects that make no sense are left out with a note."""
+    """Returns the cluster that the input describes. Invalid objects are left out with a note."""
     cluster, owners, nodes, classes = Cluster(), Owners(), [], {}
     unknown: Dict[str, int] = {}
     seen: Set[Tuple[str, str, str]] = set()
@@ -99,7 +99,7 @@ def read(written: str, accelerators: Accelerators, rack_label: str, notes: Notes
 
 
 def _fill(cluster: Cluster, nodes: List[Node], listed: Set[str], notes: Notes) -> None:
-    """Makes places of nodes, and notes what pods hold of them."""
+    """Makes places of nodes, and records what pods hold of them."""
     by_node: Dict[str, List[Place]] = {}
     for node in nodes:
         resources = sorted(node.devices, key=lambda resource: (is_part(resource), resource))
@@ -138,8 +138,8 @@ def _belongs_to_node(pod: Pod) -> bool:
 
 
 def share_out_hosts(cluster: Cluster, declared: "Set[int]") -> None:
-    """Sets the cores and the memory of each place: what its declared pods take, and a share of what all pods leave on
-    the node. `declared` has the ids of pods whose jobs say how much they take."""
+    """Sets the cores and the memory of each place: what its declared pods use, and a share of what all pods leave on
+    the node. `declared` has the ids of pods whose jobs declare what they use."""
     used: Dict[str, List[float]] = {}
     taken: Dict[Tuple[str, str], List[float]] = {}
     for pod in cluster.pods:

@@ -1,8 +1,8 @@
 """Gangs: pods that only work together, such as the workers of one training.
 
-Pods with the same group of a scheduler (Kueue, KAI, Volcano, coscheduling, Kubernetes' own) are a gang; so are those
-of one JobSet, Kubeflow job, Ray cluster, Job, or other owner that is no service. The pods of a Deployment, a
-StatefulSet or a ReplicaSet, and pods without an owner, are gangs of their own. DaemonSets belong to their nodes.
+Pods with the same group of a scheduler (Kueue, KAI, Volcano, coscheduling, Kubernetes' own) form a gang. So do those
+of one JobSet, Kubeflow job, Ray cluster, Job, or other owner that is no service. Each pod of a Deployment, a
+StatefulSet or a ReplicaSet, and each pod without an owner, is its own gang. DaemonSets belong to their nodes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Gang:
     name: str  # namespace/kind/name
     running: List[Pod] = attribute(default_factory=list)  # on a node, or assigned to one
     waiting: List[Pod] = attribute(default_factory=list)
-    not_created: int = 0  # of the waiting ones
+    not_created: int = 0  # how many of the waiting ones do not exist yet
     suspended: bool = False
-    loose: bool = False  # the pods of a Job without indices, which may be workers of a queue
+    loose: bool = False  # pods of a Job without indices, which may be workers of a queue
 
     @property
     def pods(self) -> List[Pod]:
@@ -40,7 +40,7 @@ class Gang:
 
 
 class Owners:
-    """The objects that own pods, as far as they are listed: Jobs, and what has replica specs."""
+    """The listed objects that own pods: Jobs, and objects with replica specs."""
 
     def __init__(self) -> None:
         self._found: Dict[Tuple[str, str, str], Any] = {}
@@ -49,7 +49,7 @@ class Owners:
         self._found[_key(value)] = value
 
     def top(self, namespace: str, owner: Owner) -> Owner:
-        """The owner of an owner, and so on, where it is listed and makes a gang."""
+        """Returns the owner's owner, and so on, as long as it is listed and makes a gang."""
         for _ in range(8):
             above = owners_of(self._found.get((namespace, owner.kind, owner.name)))
             if not above or above[0].kind in _SERVICES:
@@ -67,7 +67,7 @@ def has_templates(value: Any) -> bool:
 
 
 def gangs_of(pods: List[Pod], owners: Owners, accelerators: Accelerators, notes: Notes) -> List[Gang]:
-    """The gangs that have accelerators, or want some, by name."""
+    """Returns the gangs that have or want accelerators, by name."""
     gangs: Dict[str, Gang] = {}
     owned: Dict[Tuple[str, str, str], List[Pod]] = {}
     for pod in pods:
@@ -103,13 +103,13 @@ def _gang_name(pod: Pod, owners: Owners) -> str:
 
 
 def _replicas(value: Any) -> List[Tuple[str, Any]]:
-    """The roles of a Kubeflow job: those of spec.pytorchReplicaSpecs and the like."""
+    """Returns the roles of a Kubeflow job: those of spec.pytorchReplicaSpecs and the like."""
     specs = [mapping(value, "spec", key) for key in mapping(value, "spec") if key.endswith(_REPLICA_SPECS)]
     return [(role.lower(), spec) for each in specs for role, spec in sorted(each.items()) if isinstance(spec, dict)]
 
 
 def _key(value: Any) -> Tuple[str, str, str]:
-    """Namespace, kind and name."""
+    """Returns namespace, kind and name."""
     return text(value, "metadata", "namespace") or "default", text(value, "kind"), text(value, "metadata", "name")
 
 
@@ -120,13 +120,13 @@ def _finished(value: Any) -> bool:
 
 def _add_not_created(value: Any, gangs: Dict[str, Gang], owned: Dict[Tuple[str, str, str], List[Pod]], owners: Owners,
                      accelerators: Accelerators, notes: Notes) -> None:
-    """A suspended Job has no pods, and one that was just created not all of them: its template says what they will
-    be."""
+    """Adds pods that do not exist yet. A suspended Job has no pods, and a new one may lack some: its template
+    describes them."""
     if _finished(value) or text(value, "metadata", "deletionTimestamp"):
         return
     namespace, kind, name = _key(value)
     suspended = field(value, "spec", "suspend") is True or field(value, "spec", "runPolicy", "suspend") is True
-    roles: List[Tuple[str, Any, int, int]] = []  # name, template, pods wanted, pods there
+    roles: List[Tuple[str, Any, int, int]] = []  # name, template, pods wanted, pods that exist
     there = owned.get((namespace, kind, name), [])
     if kind == "Job":
         done = whole(value, "status", "succeeded") or 0

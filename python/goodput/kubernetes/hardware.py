@@ -1,11 +1,11 @@
-"""Which resources of a node are accelerators, and what type they are of."""
+"""Finds out which resources of a node are accelerators, and of which type."""
 
 from __future__ import annotations
 
 import re
 from typing import Dict
 
-# What device plugins call whole GPUs and parts of them. The resource "gpu" of any vendor counts.
+# The names that device plugins give to whole GPUs and parts of them. The resource "gpu" of any vendor counts.
 _ACCELERATORS = re.compile(
     r"nvidia\.com/(gpu\.shared|mig-[0-9a-z.+-]+?(\.shared)?)"
     r"|amd\.com/[a-z]+_nps[0-9]+"
@@ -14,7 +14,7 @@ _ACCELERATORS = re.compile(
     r"|google\.com/tpu|aws\.amazon\.com/neuron|huawei\.com/ascend[0-9a-z-]*|cambricon\.com/mlu[0-9]*"
     r"|[a-z0-9.-]+/gpu", re.IGNORECASE)
 
-# Labels that name the product, the most exact first. Each holds for accelerators of the given vendor, or of any.
+# Labels that name the product, the most exact first. Each applies to accelerators of the given vendor, or of any.
 _PRODUCTS = (("nvidia.com/gpu.product", "nvidia.com"), ("amd.com/gpu.product-name", "amd.com"),
              ("beta.amd.com/gpu.product-name", "amd.com"), ("gpu.intel.com/product", "gpu.intel.com"),
              ("cloud.google.com/gke-accelerator", ""), ("cloud.google.com/gke-tpu-accelerator", "google.com"),
@@ -24,7 +24,7 @@ _PRODUCTS = (("nvidia.com/gpu.product", "nvidia.com"), ("amd.com/gpu.product-nam
 
 
 class Accelerators:
-    """The resources that count as accelerators: those that are known, and those that the user names."""
+    """The resources that count as accelerators: known ones, and those that the user names."""
 
     def __init__(self, more: "tuple[str, ...]" = ()) -> None:
         self._more = frozenset(more)
@@ -34,13 +34,13 @@ class Accelerators:
 
 
 def is_part(resource: str) -> bool:
-    """Whether the resource is a part of a GPU, or a share of one."""
+    """Whether the resource is part of a GPU, or a share of one."""
     return "/mig-" in resource or resource.endswith(".shared") or "_nps" in resource
 
 
 def product_of(resource: str, labels: Dict[str, str]) -> str:
-    """The GPU type of a node's resource, such as NVIDIA-A100-SXM4-80GB. Without a label of the product it is the
-    instance type, and without that the resource. A part of a GPU has the part's name at its end."""
+    """Returns the GPU type of a node's resource, such as NVIDIA-A100-SXM4-80GB. Without a label of the product it is
+    the instance type, and without that the resource. For a part of a GPU, the part's name is appended."""
     vendor, _, device = resource.partition("/")
     product = next((labels[label] for label, of_vendor in _PRODUCTS
                     if labels.get(label) and of_vendor in ("", vendor)), "")

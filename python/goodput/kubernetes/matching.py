@@ -1,5 +1,5 @@
-"""May a pod run on a node? Taints and tolerations, node selectors and required node affinity, as kube-scheduler has
-them. Affinity to other pods, spread over domains, volumes and ports are not looked at.
+"""Decides whether a pod may run on a node, by taints and tolerations, node selectors and required node affinity, as
+kube-scheduler does. Ignores affinity to other pods, spread over domains, volumes and ports.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from .objects import entries, field, mapping, text, texts
 
-# Taints that the node's own state explains better; the state is looked at itself.
+# Taints that repeat the node's own state, which is read directly.
 _STATES = ("node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -27,12 +27,12 @@ class Taint:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Which nodes a pod accepts. Pods of one template have equal constraints."""
+    """Decides which nodes a pod accepts. Pods of one template have equal constraints."""
 
     written: str  # tolerations, node selector and required node affinity as JSON
 
     def refusal(self, name: str, labels: Dict[str, str], taints: Tuple[Taint, ...]) -> str:
-        """Why a node is refused, as the end of a sentence; empty if it is accepted."""
+        """Returns why a node is refused, as the end of a sentence; empty if it is accepted."""
         spec = _parsed(self.written)
         for taint in taints:
             if not any(_tolerates(toleration, taint) for toleration in spec["tolerations"]):
@@ -45,7 +45,7 @@ class Constraint:
         return ""
 
     def looks_at(self) -> Set[str]:
-        """The labels that the answer depends on; "" stands for the node's name."""
+        """Returns the labels that the answer depends on; "" stands for the node's name."""
         spec = _parsed(self.written)
         terms = spec["terms"] or []
         labels = {text(each, "key") for term in terms for each in entries(term, "matchExpressions")}
@@ -59,8 +59,8 @@ def _parsed(written: str) -> Any:
 
 
 def constraint_of(spec: Any, resources: Sequence[str] = ()) -> Constraint:
-    """The constraint of a pod's spec. A pod that is not made yet will tolerate a taint that has the name of one of its
-    `resources`: where such taints are in use, the admission of pods adds the toleration."""
+    """Returns the constraint of a pod's spec. A pod that does not exist yet will tolerate a taint with the name of
+    one of its `resources`: where such taints are in use, the admission of pods adds the toleration."""
     tolerations = entries(spec, "tolerations")
     tolerations += [{"key": resource, "operator": "Exists", "effect": "NoSchedule"} for resource in resources]
     required = field(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
@@ -70,7 +70,7 @@ def constraint_of(spec: Any, resources: Sequence[str] = ()) -> Constraint:
 
 
 def taints_of(node: Any) -> Tuple[Taint, ...]:
-    """The taints of a node that keep pods away, without those that repeat its state."""
+    """Returns the taints of a node that keep pods away, without those that repeat its state."""
     taints = (Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
               for taint in entries(node, "spec", "taints"))
     return tuple(taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute") and taint.key not in _STATES)

@@ -1,4 +1,4 @@
-"""What a gang needs of nodes, and why a node cannot give it."""
+"""What a gang needs from nodes, and why a node cannot provide it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .pods import Pod
 
 @dataclass(frozen=True)
 class Need:
-    """Gangs with the same need can use the same nodes."""
+    """The need of a gang. Gangs with equal needs can use the same nodes."""
 
     resource: str
-    sizes: Tuple[int, ...]  # GPUs of each pod, the largest first
+    sizes: Tuple[int, ...]  # GPUs of each pod, largest first
     constraints: Tuple[Constraint, ...]
 
     def refusal(self, place: Place) -> str:
-        """Why the gang cannot use a place, even if it were empty; empty if it can."""
+        """Returns why the gang could not use a place even if it were empty; empty if it could."""
         if place.resource != self.resource:
             return f"it wants {self.resource}"
         if self.sizes[0] > place.gpus:
@@ -31,15 +31,15 @@ class Need:
         return ""
 
     def divides(self, gpus: int) -> bool:
-        """Whether the gang's pods fill nodes of this size without gaps, if one node is not enough. A plan gives such a
-        gang whole nodes, and of one more node what is over."""
+        """Whether the gang's pods fill nodes of this size without gaps if one node is too small. A plan gives such a
+        gang whole nodes, and the rest on one more node."""
         if sum(self.sizes) <= gpus:
             return True
         return all(larger % smaller == 0 for larger, smaller in zip((gpus,) + self.sizes, self.sizes))
 
 
 def need_of(pods: List[Pod]) -> Optional[Need]:
-    """The need of pods with GPUs; None if they want GPUs of several resources."""
+    """Returns the need of pods with GPUs, or None if they want GPUs of several resources."""
     resources = sorted({resource for pod in pods for resource in pod.devices})
     if len(resources) != 1:
         return None
@@ -49,7 +49,7 @@ def need_of(pods: List[Pod]) -> Optional[Need]:
 
 @dataclass
 class Room:
-    """What is free at a place."""
+    """The free resources of a place."""
 
     place: Place
     gpus: int
@@ -71,8 +71,8 @@ class Room:
 
 
 def fit(pods: List[Pod], rooms: List[Room]) -> Optional[Dict[str, int]]:
-    """Free GPUs for all pods: GPUs by place, or None if none were found. The largest pods choose first,
-    the fullest place that holds them."""
+    """Finds free GPUs for all pods. Returns GPUs by place, or None if there is no room. The largest pods choose
+    first, and take the fullest place with room for them."""
     if sum(pod.gpus for pod in pods) > sum(room.gpus for room in rooms):
         return None
     trial = [room.copied() for room in rooms]
@@ -81,7 +81,7 @@ def fit(pods: List[Pod], rooms: List[Room]) -> Optional[Dict[str, int]]:
         fitting = [room for room in trial if room.holds(pod)]
         if not fitting:
             return None
-        # A place that the gang uses already comes first: fewer nodes are better connected.
+        # Places that the gang already uses come first: fewer nodes are better connected.
         room = min(fitting, key=lambda room: (room.place.name not in given, room.gpus))
         room.give_back(-pod.gpus, -pod.cores, -pod.memory_gib)
         given[room.place.name] = given.get(room.place.name, 0) + pod.gpus

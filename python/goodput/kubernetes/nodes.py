@@ -1,4 +1,4 @@
-"""Nodes: what they have, where they stand, and whether they take new pods."""
+"""Nodes: their resources and locations, and whether they take new pods."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Node:
     labels: Dict[str, str]
     taints: Tuple[Taint, ...]
     devices: Dict[str, int]  # by resource
-    cores: Optional[float]  # None if the node does not say
+    cores: Optional[float]  # None if the node does not state it
     memory_gib: Optional[float]
     zone: str
     rack: str
     spot: bool
-    closed: str  # why it takes no new pods; empty if it does
+    closed: str  # why the node takes no new pods; empty if it does
 
 
 def node_of(value: Any, accelerators: Accelerators, rack_label: str, notes: Notes, subject: str) -> Optional[Node]:
-    """The node, or None if it has no accelerators."""
+    """Returns the node, or None if it has no accelerators."""
     labels = texts(value, "metadata", "labels")
     allocatable = field(value, "status", "allocatable")
     if not isinstance(allocatable, dict):

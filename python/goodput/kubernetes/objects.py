@@ -1,7 +1,7 @@
-"""Objects of the Kubernetes API as JSON text has them, and safe looks into them.
+"""Reads objects of the Kubernetes API from JSON text, and reads their fields safely.
 
-Every field may be missing, or of another kind than the API says. The functions here never raise because of that: they
-return an empty value for what is not there. A caller that needs a field writes a note, which names the object.
+Every field may be missing, or have another type than the API states. The functions here never raise because of that:
+they return an empty value for a missing field. A caller that needs a field writes a note, which names the object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 
 class Unreadable(Exception):
-    """The input is no JSON, or no object of the API."""
+    """The input is not JSON, or not an object of the API."""
 
 
 class Notes:
@@ -36,7 +36,7 @@ def _others(number: int) -> str:
 
 
 def documents(text: str) -> List[Any]:
-    """The objects of a List, of several JSON documents after one another, or of both."""
+    """Returns the objects of a List, of successive JSON documents, or of both."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     found: List[Any] = []
     at, end = 0, len(text)
@@ -85,14 +85,14 @@ def _kind_of(value: Any) -> str:
 
 
 def field(value: Any, *path: str) -> Any:
-    """The field at a path, or None."""
+    """Returns the field at a path, or None."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def text(value: Any, *path: str) -> str:
-    """A field that is a text, or an empty text."""
+    """Returns a field that is a text, or an empty text."""
     found = field(value, *path)
     return _printable(found) if isinstance(found, str) else ""
 
@@ -103,38 +103,38 @@ def _printable(written: str) -> str:
 
 
 def mapping(value: Any, *path: str) -> Dict[str, Any]:
-    """A field that is an object, or an empty one."""
+    """Returns a field that is an object, or an empty one."""
     found = field(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def texts(value: Any, *path: str) -> Dict[str, str]:
-    """The entries of an object that are texts, such as labels."""
+    """Returns the entries of an object that are texts, such as labels."""
     return {_printable(key): _printable(entry)
             for key, entry in mapping(value, *path).items() if isinstance(entry, str)}
 
 
 def entries(value: Any, *path: str) -> List[Dict[str, Any]]:
-    """The objects in a list."""
+    """Returns the objects in a list."""
     found = field(value, *path)
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def whole(value: Any, *path: str) -> Optional[int]:
-    """A field that is an integer, or None."""
+    """Returns a field that is an integer, or None."""
     found = field(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def seconds(value: Any, *path: str) -> Optional[float]:
-    """A point in time (RFC 3339) as seconds since 1970, or None."""
+    """Returns a point in time (RFC 3339) as seconds since 1970, or None."""
     return parsed_time(text(value, *path))
 
 
 def parsed_time(written: str) -> Optional[float]:
-    """The same of a text such as 2026-11-28T13:30:00Z."""
+    """The same for a text such as 2026-11-28T13:30:00Z."""
     head, dot, rest = written.strip().upper().replace("Z", "+00:00").partition(".")
-    if dot:  # Python 3.8 takes three or six digits only
+    if dot:  # Python 3.8 accepts only three or six digits
         digits = len(rest) - len(rest.lstrip("0123456789"))
         head += "." + (rest[:digits] + "000000")[:6] + rest[digits:]
     try:
@@ -147,7 +147,7 @@ def parsed_time(written: str) -> Optional[float]:
 
 
 def name_of(value: Any, index: int = -1) -> str:
-    """How messages call an object: pod 'research/train-0'."""
+    """Returns how messages call an object: pod 'research/train-0'."""
     kind, name = text(value, "kind"), text(value, "metadata", "name")
     namespace = text(value, "metadata", "namespace")
     kind = (kind[:1].lower() + kind[1:]) or "object"

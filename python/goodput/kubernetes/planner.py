@@ -1,4 +1,4 @@
-"""The only way from here to a planner: a snapshot goes in, its plan comes out, both as dictionaries."""
+"""The only connection to a planner: a snapshot goes in, its plan comes out, both as dictionaries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class NoPlan(Exception):
 
 
 def answer(snapshot: Dict[str, Any], policy: str, program: str = "") -> Dict[str, Any]:
-    """What `goodput plan --explain` answers. The program is the one named, or that of PATH; without one the package's
-    own plan() is called, which needs the shared library."""
+    """Returns the answer of `goodput plan --explain`. The program is the named one, or the one in PATH. Without a
+    program, this calls the package's own plan(), which needs the shared library."""
     path = program or shutil.which("goodput")
     if path:
         return _of_program(path, snapshot, policy)

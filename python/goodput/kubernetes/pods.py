@@ -1,4 +1,4 @@
-"""Pods, running or waiting, and the pods that a template will become: what they ask for, and where they may run."""
+"""Pods, running or waiting, and pods that a template will create: what they request, and where they may run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GIB = 2.0**30
 class Pod:
     namespace: str
     name: str
-    node: str  # empty if it waits for one
+    node: str  # empty if the pod waits for one
     devices: Dict[str, int]  # accelerators by resource
     cores: float
     memory_gib: float
@@ -31,11 +31,11 @@ class Pod:
     labels: Dict[str, str]
     annotations: Dict[str, str]
     owners: Tuple["Owner", ...]
-    group: str  # the group that the pod's own spec names
+    group: str  # the group named by the pod's own spec
     said: Said
     gated: bool = False
     ending: bool = False  # its deletion has begun
-    wrong: bool = False  # a request makes no sense, so it is not known what the pod takes
+    wrong: bool = False  # a request is invalid, so what the pod takes is unknown
 
     @property
     def subject(self) -> str:
@@ -53,7 +53,7 @@ class Owner:
 
 
 def pod_of(value: Any, accelerators: Accelerators, notes: Notes, subject: str) -> Optional[Pod]:
-    """The pod, or None if it is finished."""
+    """Returns the pod, or None if it is finished."""
     if text(value, "status", "phase") in ("Succeeded", "Failed"):
         return None
     namespace, name = text(value, "metadata", "namespace") or "default", text(value, "metadata", "name")
@@ -62,7 +62,7 @@ def pod_of(value: Any, accelerators: Accelerators, notes: Notes, subject: str) -
 
 def template_pod(template: Any, namespace: str, name: str, created_s: Optional[float], accelerators: Accelerators,
                  notes: Notes, subject: str) -> Pod:
-    """A pod that does not exist yet."""
+    """Returns a pod that does not exist yet."""
     pod = _made(template, namespace, name, accelerators, notes, subject)
     pod.node, pod.created_s = "", created_s
     pod.constraint = constraint_of(field(template, "spec"), sorted(pod.devices))
@@ -92,16 +92,16 @@ def _made(value: Any, namespace: str, name: str, accelerators: Accelerators, not
 
 
 def owners_of(value: Any) -> Tuple[Owner, ...]:
-    """The controller first."""
+    """Returns the owners, the controller first."""
     references = sorted(entries(value, "metadata", "ownerReferences"),
                         key=lambda each: field(each, "controller") is not True)
     return tuple(Owner(text(each, "kind"), text(each, "name")) for each in references if text(each, "name"))
 
 
 def _requests(spec: Any, accelerators: Accelerators, notes: Notes, subject: str) -> "Tuple[Dict[str, float], bool]":
-    """What the scheduler counts: containers and sidecars together, or a starting init container with the sidecars
-    that were started before it, whichever is more; and the overhead. A pod's own requests come before those of its
-    containers. And whether a request for accelerators makes no sense."""
+    """Returns what the scheduler counts: containers and sidecars together, or a starting init container with the
+    sidecars that started before it, whichever is more; plus the overhead. A pod's own requests override those of its
+    containers. Also returns whether a request for accelerators is invalid."""
     wrong: List[str] = []
 
     def requests_of(holder: Any, place: str) -> Dict[str, float]:

@@ -12,7 +12,8 @@ _FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]+)|([A
 
 
 def amount(value: Any) -> float:
-    """The number behind a quantity. Raises ValueError with the quantity if it is malformed, negative or infinite."""
+    """Returns the number in a quantity. Raises ValueError with the quantity if it is malformed, negative or
+    infinite."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f"{_shown(value)} is not a quantity")
     match = _FORM.fullmatch(value.strip() if isinstance(value, str) else repr(value))

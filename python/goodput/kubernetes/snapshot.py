@@ -1,8 +1,8 @@
-"""From a cluster to a line of `goodput plan`.
+"""Makes a line of `goodput plan` from a cluster.
 
 A running gang is a job that keeps what it holds, unless it may be moved. The waiting pods of a gang are a job that
-wants all their GPUs or none. Nodes of one product are of one GPU type, unless some gangs may use only part of them:
-then each part is a type, NAME, NAME#2 and so on, because a plan gives a job any node of a type.
+wants all their GPUs or none. Nodes of one product have one GPU type, unless some gangs may use only part of them.
+Then each part is a type, NAME, NAME#2 and so on, because a plan gives a job any node of a type.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from .nodes import RACKS, ZONES
 from .objects import Notes
 from .pods import Pod
 
-# A node on which nothing is left still has to say so: 0 would mean that its cores are not counted.
+# A node without free cores must state a positive number: 0 would mean that its cores are not counted.
 _NOTHING = 0.001
 _REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 _TYPE_LENGTH = 63 - len("speed.")
-_CLOCKS_DIFFER_S = 86400.0  # by less than this the clock here may be behind the API server's
+_CLOCKS_DIFFER_S = 86400.0  # the clock here may be behind the API server's by less than this
 _LARGEST_BATCH = 100000  # examples of one GPU
 
 
 @dataclass
 class Task:
-    """A job of the plan, and the gang behind it."""
+    """A job of the plan, and the gang that it stands for."""
 
     name: str
     gang: Gang
-    pods: List[Pod]  # those with GPUs
+    pods: List[Pod]  # pods with GPUs
     held: Dict[str, int]  # GPUs by place
-    stays: bool  # it keeps what it holds
-    declares: bool  # the job says its cores and its memory, so its nodes have them, too
-    need: Optional[Need] = None  # of a task that the plan may place
-    types: Dict[str, str] = attribute(default_factory=dict)  # product by GPU type that it can use
+    stays: bool  # the job keeps what it holds
+    declares: bool  # the job declares its cores and its memory, so its nodes declare theirs, too
+    need: Optional[Need] = None  # only for a task that the plan may place
+    types: Dict[str, str] = attribute(default_factory=dict)  # product by GPU type that the task can use
     priority: int = 0
-    within: str = ""  # "node", "rack" or "zone": all its pods have to be in one
+    within: str = ""  # "node", "rack" or "zone" that must contain all its pods
 
     @property
     def gpus(self) -> int:
@@ -55,7 +55,7 @@ class Settings:
 
 @dataclass
 class Picture:
-    """A snapshot, and what it was made of."""
+    """A snapshot, and what it was made from."""
 
     document: Dict[str, Any]
     tasks: List[Task]
@@ -65,7 +65,7 @@ class Picture:
 
 
 def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
-    """The snapshot of a cluster."""
+    """Returns the snapshot of a cluster."""
     tasks, left_out = _tasks(cluster, settings, notes)
     share_out_hosts(cluster, {id(pod) for task in tasks if task.held and task.declares for pod in task.pods})
     type_of, accepting = _types(cluster.places, [task.need for task in tasks if task.need])
@@ -99,7 +99,7 @@ def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
 
 
 def annotation_type(product: str) -> str:
-    """A GPU type as the key of an annotation can have it."""
+    """Returns a GPU type in the form that an annotation's key can contain."""
     return product.replace("/", "-")[:_TYPE_LENGTH].rstrip("-_.")
 
 
@@ -116,7 +116,7 @@ def _tasks(cluster: Cluster, settings: Settings, notes: Notes) -> Tuple[List[Tas
     left_out: List[Tuple[Task, str]] = []
     for gang in cluster.gangs:
         if any(owner.kind == "DaemonSet" for pod in gang.pods for owner in pod.owners):
-            continue  # they belong to their nodes, whose GPUs are fewer by those
+            continue  # DaemonSets belong to their nodes, whose GPUs are reduced by theirs
         running, waiting = [pod for pod in gang.running if pod.gpus], [pod for pod in gang.waiting if pod.gpus]
         tasks += _running_tasks(cluster, gang, running, bool(waiting), settings)
         if not waiting:
@@ -133,15 +133,15 @@ def _tasks(cluster: Cluster, settings: Settings, notes: Notes) -> Tuple[List[Tas
 
 
 def _waiting_parts(gang: Gang, waiting: List[Pod], half: bool) -> List[Tuple[str, List[Pod]]]:
-    """The waiting pods of a gang start together. Where others of its pods run already and it may be no gang, each
-    starts when it can."""
+    """The waiting pods of a gang start together. If others of its pods already run, and the pods may be independent,
+    each starts when it can."""
     if half and gang.loose:
         return [(f"{gang.name} ({pod.name})", [pod]) for pod in waiting]
     return [(f"{gang.name} (waiting pods)" if half else gang.name, waiting)]
 
 
 def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, settings: Settings) -> List[Task]:
-    """The running part of a gang: a job for each resource, with what it holds of nodes that are listed."""
+    """Returns the running part of a gang: a job for each resource, with what it holds of listed nodes."""
     held: Dict[str, Dict[str, int]] = {}
     unlisted = False
     for pod in pods:
@@ -165,14 +165,14 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
 
 
 def _may_move(pods: List[Pod], settings: Settings) -> bool:
-    """Whether the user allows it. A pod without an owner is not made again once it is stopped, so it needs a word of
-    its own."""
+    """Whether the user allows moving the pods. A pod without an owner is not recreated once it is stopped, so it
+    needs its own permission."""
     said = [pod.said.move for pod in pods if pod.said.move is not None]
     return all(said) and (any(said) or (settings.move and all(pod.owners for pod in pods)))
 
 
 def _alike(pods: List[Pod]) -> bool:
-    """Whether all pods have the same cores and memory for each GPU, which is all that a job can say of them."""
+    """Whether all pods have the same cores and memory per GPU, which is all that a job can declare."""
     return len({(round(pod.cores / pod.gpus, 6), round(pod.memory_gib / pod.gpus, 6)) for pod in pods}) <= 1
 
 
@@ -184,8 +184,8 @@ def _unusable(need: Need, place: Place) -> str:
 
 
 def _types(places: List[Place], needs: List[Need]) -> Tuple[Dict[str, str], Dict[str, Set[Need]]]:
-    """The GPU type of each place, and the needs that each type serves. Places of one product that serve the same needs
-    are of one type."""
+    """Returns the GPU type of each place, and the needs that each type serves. Places of one product that serve the
+    same needs have one type."""
     distinct = sorted(set(needs), key=repr)
     constraints = {constraint for need in distinct for constraint in need.constraints}
     looked_at = sorted({label for constraint in constraints for label in constraint.looks_at()})
@@ -267,7 +267,7 @@ def _job(task: Task, weight: float, counted: List[str], now_s: float, settings: 
 
 
 def _batch(task: Task, gpus: int, notes: Notes) -> Dict[str, Any]:
-    """Speeds as the plan wants them: one step takes about a second, on whatever type is fastest."""
+    """Returns speeds in the plan's form: one step takes about a second on the fastest type."""
     measured: Dict[str, float] = {}
     for pod in task.pods:
         measured.update(pod.said.speeds)
@@ -289,7 +289,7 @@ def _batch(task: Task, gpus: int, notes: Notes) -> Dict[str, Any]:
 
 
 def _within(task: Task, rack_label: str) -> str:
-    """Where Kueue's annotation keeps all pods together."""
+    """Returns the domain within which Kueue's annotation keeps all pods together."""
     keys = {pod.annotations.get(_REQUIRED_TOPOLOGY, "") for pod in task.pods} - {""}
     if task.stays or len(keys) != 1:
         return ""

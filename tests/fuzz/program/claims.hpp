@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_FUZZ_PROGRAM_CLAIMS_HPP
 #define GOODPUT_TESTS_FUZZ_PROGRAM_CLAIMS_HPP
 
-// What holds of every command that answers lines: one line of JSON for each, in order; a line that cannot be
+// Claims about every command that answers lines: one line of JSON for each, in order. A line that cannot be
 // used gets {"line": N, "error": "..."} in the program's own words, never a standard library's.
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
     std::abort();
 }
 
-/// A line that was answered, or refused.
+/// A line with its answer or its refusal.
 struct Exchange {
     Json line{};
     Json answer{};
@@ -48,7 +48,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// The parts of an input, between lines "%%"; at least `least` of them, empty where there are no more.
+/// Splits an input at lines "%%" into at least `least` parts; the missing ones are empty.
 inline std::vector<std::string> parts_of(const std::string& text, std::size_t least) {
     std::vector<std::string> parts(1);
     for (const std::string& line : lines_of(text))
@@ -60,7 +60,7 @@ inline std::vector<std::string> parts_of(const std::string& text, std::size_t le
     return parts;
 }
 
-/// Whether an error says what a container or a parser found, not what is wrong with the line.
+/// Whether an error shows what a container or a parser found instead of what is wrong with the line.
 inline bool is_internal(std::string_view error) {
     for (const std::string_view word : {"vector::", "basic_string", "map::at", "std::", "bad_", "array::at",
                                         "deque::", "[json.exception", "Ceres", "boost", "stoi", "memory"})
@@ -68,7 +68,7 @@ inline bool is_internal(std::string_view error) {
     return false;
 }
 
-/// The text with no line that could go on with a document of the line before, and so get no answer.
+/// Removes lines that could continue the document of the line before, since those get no answer of their own.
 inline std::string without_continuations(const std::string& text) {
     std::string lines;
     bool at_begin = true;
@@ -80,7 +80,7 @@ inline std::string without_continuations(const std::string& text) {
     return lines;
 }
 
-/// What `run(in, out)` makes of the text.
+/// Runs `run(in, out)` on the text and returns its lines with their answers.
 template <class Run>
 std::vector<Exchange> exchanges(const std::string& given, Run run) {
     const std::string text = without_continuations(given);
@@ -108,7 +108,7 @@ std::vector<Exchange> exchanges(const std::string& given, Run run) {
                        "a refusal has the line's number and an error");
         exchange.check(error.is_string() && !error.get_ref<const std::string&>().empty(),
                        "an error is a sentence");
-        // What the line itself says may be quoted.
+        // A quotation of the line itself is allowed.
         exchange.check(!is_internal(error.get_ref<const std::string&>()) || is_internal(lines[i]),
                        "an error is in the program's own words");
     }
@@ -116,14 +116,15 @@ std::vector<Exchange> exchanges(const std::string& given, Run run) {
     return exchanges;
 }
 
-/// What a fuzz target returns: inputs of which nothing was answered are not worth keeping (-1).
+/// Returned by a fuzz target: inputs without any answer are not worth keeping (-1).
 inline int verdict(const std::vector<Exchange>& exchanges) {
     for (const Exchange& exchange : exchanges)
         if (!exchange.refused) return 0;
     return -1;
 }
 
-/// Fails where a number is null, as JSON writes what is not finite. `nullable`: fields that may be null.
+/// Fails on a number that is null, which is how JSON writes NaN and infinity. `nullable`: fields that may be
+/// null.
 inline void check_no_null(const Exchange& exchange, const Json& value, std::string_view name,
                           std::initializer_list<std::string_view> nullable) {
     if (value.is_null()) {
@@ -138,13 +139,13 @@ inline void check_no_null(const Exchange& exchange, const Json& value, std::stri
     }
 }
 
-/// The answer without what differs from run to run.
+/// Removes what differs from run to run from an answer.
 inline Json untimed(Json answer) {
     answer.erase("milliseconds");
     return answer;
 }
 
-/// The lines that were answered, as an input of their own.
+/// Returns the answered lines as a new input.
 inline std::string answered(const std::vector<Exchange>& exchanges) {
     std::string text;
     for (const Exchange& exchange : exchanges)

@@ -1,4 +1,4 @@
-// The crossover of the targets whose input is lines of JSON.
+// The crossover function of targets whose input is lines of JSON.
 
 #include <cstddef>
 #include <cstdint>

@@ -48,7 +48,7 @@ std::string joined(const std::vector<std::string>& lines) {
     return text;
 }
 
-/// Numbers at which something ends: ranges of types, precision, and what formats allow.
+/// Numbers at limits: of the ranges of types, of precision, and of what formats allow.
 Json odd_number(Chance& chance) {
     static const Json numbers = Json::parse(
         "[0, -0.0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 64, 0.5, 0.3333333333333333, 1.5, 4.0, 1e-4, 1e-9, 1e-15,"
@@ -152,7 +152,7 @@ void mutate_number(Json& document, Chance& chance) {
     }
 }
 
-/// Another text of the document, one that the format knows, or nearly the same: names meet, or are new.
+/// Replaces a text by another one of the document, one that the format knows, or a slightly changed one.
 void mutate_text(Json& document, const Format& format, Chance& chance) {
     const auto is_text = [](const Json& value) { return value.is_string(); };
     Json* text = some_value(document, chance, is_text);
@@ -186,7 +186,7 @@ void mutate_object(Json& document, const Format& format, Chance& chance) {
             break;
         case 2: {
             const std::string& name = chance.one_of(format.names);
-            // A value that the name has elsewhere fits it best.
+            // A value that this name has elsewhere fits best.
             std::vector<Place> places = places_of(document);
             std::erase_if(places, [&](const Place& place) { return place.name != name; });
             const Json value = places.empty() ? odd_number(chance) : Json(*chance.one_of(places).value);
@@ -195,7 +195,7 @@ void mutate_object(Json& document, const Format& format, Chance& chance) {
         }
         default:
             if (!fields.empty()) {
-                // The name of another field of the document: GPU types are names of fields, too.
+                // Uses the name of another field of the document, because GPU types are names of fields, too.
                 std::vector<Place> places = places_of(document);
                 std::erase_if(places, [](const Place& place) { return place.name.empty(); });
                 const std::string name = chance.one_of(places).name;
@@ -217,12 +217,12 @@ void mutate_array(Json& document, Chance& chance) {
         case 1:
             std::swap((*array)[index], (*array)[other]);
             break;
-        case 2: {  // once more, as it is
+        case 2: {  // repeats the element unchanged
             const Json element = (*array)[index];
             array->insert(array->begin() + static_cast<std::ptrdiff_t>(other), element);
             break;
         }
-        default: {  // once more, by a name of its own
+        default: {  // repeats the element with a new name
             Json element = (*array)[index];
             if (element.is_object() && element.contains("name") && element["name"].is_string())
                 element["name"] =
@@ -232,7 +232,7 @@ void mutate_array(Json& document, Chance& chance) {
     }
 }
 
-/// A value in the place of another, of the same name where there is one.
+/// Copies a value over another one, of the same name if there is one.
 void copy_value(Json& document, Json& from, Chance& chance) {
     const std::vector<Place> to = places_of(document), sources = places_of(from);
     const Place& place = chance.one_of(to);
@@ -281,7 +281,7 @@ std::string text_of(const Json& document) {
     return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Lines come, go and change places; true if that was done.
+/// Adds, removes or swaps lines; returns whether it did.
 bool mutate_lines(std::vector<std::string>& lines, Chance& chance) {
     if (lines.empty() || !chance.one_in(8)) return false;
     const auto index = static_cast<std::ptrdiff_t>(chance.below(lines.size()));
@@ -298,7 +298,7 @@ bool mutate_lines(std::vector<std::string>& lines, Chance& chance) {
     return true;
 }
 
-/// Writes the text behind the first byte if there is room for it.
+/// Writes the text behind the first byte, if there is room.
 bool put(std::uint8_t* data, std::size_t most, const std::string& text, std::size_t& size) {
     if (text.size() + 1 > most) return false;
     std::memcpy(data + 1, text.data(), text.size());
@@ -380,7 +380,7 @@ std::size_t mutate_table(std::uint8_t* data, std::size_t size, std::size_t most,
                 case 5:
                     std::swap(cell, chance.one_of(cells));
                     break;
-                case 6: {  // from another row
+                case 6: {  // takes a cell of another row
                     const std::string& row = chance.one_of(lines);
                     const std::size_t begin = row.empty() ? 0 : row.rfind(',', chance.below(row.size())) + 1;
                     cell = row.substr(begin, row.find(',', begin) - begin);

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_TESTS_FUZZ_PROGRAM_JSON_MUTATION_HPP
 #define GOODPUT_TESTS_FUZZ_PROGRAM_JSON_MUTATION_HPP
 
-// Mutations that keep a fuzzer's input within its format most of the time, so that what is tried is not the
-// parser alone: values of JSON documents, whole documents, cells and rows of tables. Every one depends on the
-// seed only.
+// Mutations that mostly keep a fuzzer's input within its format, so that fuzzing gets beyond the
+// parser: of values of JSON documents, whole documents, cells and rows of tables. They depend only on
+// the seed.
 //
 // An input is one byte that chooses options of the command, and then text.
 
@@ -14,17 +14,17 @@
 
 namespace fuzz {
 
-/// What a format has names for.
+/// The words that a format knows.
 struct Format {
-    std::vector<std::string> names{};  ///< of fields
-    std::vector<std::string> texts{};  ///< that mean something as values
+    std::vector<std::string> names{};  ///< names of fields
+    std::vector<std::string> texts{};  ///< values with a meaning
 };
 
-/// Mutates `data`, one byte of options and lines of JSON, in place, and returns the new size, at most `most`.
+/// Mutates `data` (one byte of options, then lines of JSON) in place. Returns the new size, at most `most`.
 std::size_t mutate_json_lines(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed,
                               const Format& format);
 
-/// The same for one byte of options and lines of values separated by commas.
+/// The same for one byte of options, then lines of comma-separated values.
 std::size_t mutate_table(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed,
                          const Format& format);
 

@@ -1,5 +1,5 @@
-// LineService: whatever the options and the lines, it either refuses the options or answers every line with
-// one document, and a service that is opened again answers the same. The first line holds the options.
+// Fuzzes LineService. It either refuses the options or answers every line with one document, and a second
+// service with the same options gives the same answers. The first line holds the options.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ const fuzz::Format format{
      "local_batch", "predict"},
     {"plan", "allot", "fit", "share", "sia", "goodput", "fifo", "T4"}};
 
-/// The answers, without what differs from run to run; none if the options are refused.
+/// Returns the answers without what differs from run to run; none if the options are refused.
 std::vector<Json> answers_to(const std::vector<std::string>& lines) {
     std::vector<Json> answers;
     try {
@@ -41,7 +41,7 @@ std::vector<Json> answers_to(const std::vector<std::string>& lines) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);
     const std::vector<std::string> lines = fuzz::lines_of(text);
-    // Files are not for a fuzz target to write.
+    // A fuzz target must not write files.
     if (lines.empty() || lines.front().find("memory") != std::string::npos ||
         lines.front().find("proof") != std::string::npos)
         return -1;

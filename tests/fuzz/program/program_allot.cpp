@@ -1,5 +1,5 @@
-// `goodput allot`: choices are options of their jobs and fit the capacities, the bound is one, and so are the
-// bounds of the same problem solved cold, relaxed, or by trying everything. The first byte chooses --warm,
+// Fuzzes `goodput allot`: choices are options of their jobs and fit the capacities, and the bound holds
+// against the same problem solved cold, relaxed, or by trying everything. The first byte chooses --warm,
 // --relax and --explain.
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void add_use(const Json& option, double share, std::vector<double>& used) {
     for (const Json& use : option["use"]) used[use[0].get<std::size_t>()] += share * use[1].get<double>();
 }
 
-/// A part of an option is a number near 1 or far from it: what it takes may be off by so much of the whole.
+/// Fractions of options have an absolute error, so their use may be off by this share of all units.
 double rounding_of_parts(const Json& line, std::size_t resource) {
     double units = 0;
     for (const Json& job : line["jobs"])
@@ -54,7 +54,7 @@ double rounding_of_parts(const Json& line, std::size_t resource) {
 
 bool must_run(const Json& job) { return job.contains("must") && job["must"].is_boolean() && job["must"]; }
 
-/// The best allotment, found by trying all; nothing where none is possible.
+/// Finds the best allotment by trying all; nothing if none is possible.
 class Everything {
 public:
     Everything(const Json& line, const std::vector<double>& capacity)
@@ -77,7 +77,7 @@ private:
         for (const Json& option : jobs_[job]["options"]) {
             const std::vector<double> before = used_;
             add_use(option, 1, used_);
-            bool room = true;  // without the tolerance: what is certainly possible
+            bool room = true;  // no tolerance: what certainly fits
             for (std::size_t r = 0; r < used_.size(); ++r) room = room && used_[r] <= capacity_[r];
             if (room) try_from(job + 1, value + option["value"].get<double>());
             used_ = before;
@@ -91,7 +91,7 @@ private:
     std::optional<double> best_{};
 };
 
-/// Adds up what a choice uses and is worth.
+/// Adds up the uses of a choice and returns its value.
 double worth_of(const Exchange& exchange, bool relax, std::vector<double>& used) {
     const Json &jobs = exchange.line["jobs"], &choice = exchange.answer["choice"];
     exchange.check(choice.size() == jobs.size(), "a choice a job");
@@ -144,7 +144,7 @@ void check_allotment(const Exchange& exchange, const cli::AllotCommand& command)
         return;
     }
     exchange.check(!answer.contains("conflict"), "a conflict only where infeasible");
-    if (status == "unknown") {  // out of time or states before anything was found
+    if (status == "unknown") {  // out of time or states before it found anything
         exchange.check(answer["stopped"] != "proven", "what is unknown was cut off");
         exchange.check(answer["objective"] == 0.0, "nothing is worth nothing");
         for (const Json& choice : answer["choice"])
@@ -199,7 +199,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             check_allotment(other, cold);
             continue;
         }
-        // Parts of options may fit where none does as a whole.
+        // Fractions of options may fit if no whole options do.
         if (!warm.line.contains("deadline_ms"))
             warm.check(command.relax ? infeasible <= other_infeasible : infeasible == other_infeasible,
                        "the same lines are infeasible");

@@ -1,5 +1,5 @@
-// `goodput fit`: models and predictions are finite and in order, whatever the measurements, and a line's
-// answer depends on that line alone. The first byte is left unread.
+// Fuzzes `goodput fit`: models and predictions are finite and ordered, whatever the measurements, and the
+// answer to a line depends on that line alone. The first byte is ignored.
 
 #include <cmath>
 #include <cstdint>

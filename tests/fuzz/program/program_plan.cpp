@@ -1,5 +1,5 @@
-// `goodput plan`: whatever the rounds, nobody gets what is not there, every job is answered, and a line that
-// is refused leaves no trace. The first byte chooses policy, models, and --explain.
+// Fuzzes `goodput plan`: no job gets GPUs that do not exist, every job gets an answer, and a refused line
+// leaves no trace. The first byte chooses policy, models, and --explain.
 
 #include <algorithm>
 #include <array>
@@ -92,7 +92,7 @@ std::vector<Exchange> planned(const std::string& text, const Command& command) {
     });
 }
 
-/// GPUs by node; a node that stands there twice is the sum.
+/// GPUs by node. A node listed twice gets the sum.
 std::map<std::string, long long> shares_of(const Exchange& exchange, const Json& nodes) {
     std::map<std::string, long long> shares;
     for (const Json& share : nodes) {
@@ -169,8 +169,8 @@ void check_job(const Exchange& exchange, const Json& wish, const Json& got,
     exchange.check(got["accumulation"].get<double>() >= 0, "steps are counted from 0");
 }
 
-/// Whether a job has the GPUs of one before it. Pairs are two jobs that name each other and have the same
-/// nodes.
+/// Whether a job has the GPUs of an earlier one as its partner: two jobs of a pair name each other and have
+/// the same nodes.
 bool is_second_of_pair(const Exchange& exchange, std::size_t j) {
     const Json& plan = exchange.answer["plan"];
     if (!plan[j].contains("with")) return false;
@@ -187,7 +187,7 @@ bool is_second_of_pair(const Exchange& exchange, std::size_t j) {
     return false;
 }
 
-/// Estimates of pairs that nobody measured are parts, and offers have one.
+/// Estimates for unmeasured pairs are fractions, and every offer has one.
 void check_estimates(const Exchange& exchange) {
     for (const Json& pair : exchange.answer.value("pairs", Json::array())) {
         exchange.check(pair["jobs"].size() == 2 && pair["jobs"][0] != pair["jobs"][1], "a pair is two jobs");
@@ -236,7 +236,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Exchange& exchange : exchanges)
         if (!exchange.refused) check_round(exchange, command.plan.explain);
 
-    // The same rounds without the lines that were refused.
+    // Run the same rounds without the refused lines.
     const std::vector<Exchange> again = planned(fuzz::answered(exchanges), command);
     std::size_t next = 0;
     for (const Exchange& exchange : exchanges) {

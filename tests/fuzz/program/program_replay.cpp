@@ -1,7 +1,7 @@
-// `goodput replay`: any trace and any events are replayed to finite figures, or refused in words of their
-// own; every job is accounted for, and neither another run nor another order of the events changes anything.
-// The first byte chooses the contender, the interval and the report; then come the cluster, the trace, and
-// the events, with lines "%%" between them.
+// Fuzzes `goodput replay`: any trace and events give finite figures or are refused in the program's own
+// words. Every job is accounted for, and neither a second run nor another order of the events changes
+// anything. The first byte chooses the contender, the interval and the report. Then come the cluster, the
+// trace, and the events, separated by lines "%%".
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ const fuzz::Format format{
      "A100-0",    "T4",         "A100",        "2080Ti",       "new",        "cifar10",  "resnet18",
      "bert",      "a",          "b",           "T4:2x4",       "T4:1x4",     "A100:1x8", "%%"}};
 
-/// A replay that does not take long, whatever happens in it: few jobs on a small cluster, few rounds.
+/// Whether a replay is quick whatever happens: few jobs on a small cluster, few rounds.
 bool is_short(const std::string& workload, const std::string& cluster, double interval) {
     try {
         if (cluster.size() > 40 || cli::parse_cluster(cluster).nodes.size() > 12) return false;
@@ -40,11 +40,11 @@ bool is_short(const std::string& workload, const std::string& cluster, double in
         return jobs.size() <= 6 &&
                (jobs.empty() || jobs.back().time_seconds - jobs.front().time_seconds < 400 * interval);
     } catch (const std::exception&) {
-        return true;  // for the command itself to refuse
+        return true;  // the command itself refuses it
     }
 }
 
-/// The figures that do not differ from run to run, or nothing where the replay is refused.
+/// Returns the figures that do not differ from run to run; nothing if the replay is refused.
 std::optional<Json> replayed(const cli::ReplayCommand& command, const std::string& input) {
     std::ostringstream out;
     try {
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     exchange.answer = *figures;
     check_figures(exchange, cli::read_workload(command.workload).submissions.size());
 
-    // GPU types that only added nodes have are numbered in the order of the rows.
+    // GPU types that only appear with added nodes are numbered in the order of the rows.
     if (parts[2].find("node_added") == std::string::npos && !parts[2].empty())
         folder.write("events.csv", in_reverse(parts[2]));
     exchange.check(replayed(command, text) == figures, "the order of the events does not matter");

@@ -1,6 +1,6 @@
-// What the programs read besides their own lines: tables of the replay, clusters and settings from the
-// command line, what Slurm says, and what trainings report. Whatever is read makes sense afterwards, and what
-// makes none is refused in words of its own. The first byte chooses the reader.
+// Fuzzes what the programs read apart from their own lines: tables of the replay, clusters and settings of
+// the command line, what Slurm prints, and what trainings report. Accepted input is valid, and the rest is
+// refused with a message of the reader's own. The first byte chooses the reader.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ void check(bool holds, const char* claim, const std::string& input) {
     if (!holds) fuzz::fail(claim, input, {});
 }
 
-/// Runs a reader; false if it refuses the input, which it may by this exception only.
+/// Runs a reader. Returns false if it refuses the input, which it may do with this exception only.
 template <class Refusal, class Read>
 bool accepted(const std::string& input, Read read) {
     try {
@@ -126,7 +126,7 @@ void read_any_profiles(const std::string& text) {
 }
 
 void read_any_cluster(const std::string& text) {
-    std::size_t digits = 0;  // a cluster of a million nodes may be asked for, but takes its time
+    std::size_t digits = 0;  // a cluster of a million nodes is valid, but slow
     for (const char each : text) {
         digits = each >= '0' && each <= '9' ? digits + 1 : 0;
         if (digits > 3) return;
@@ -180,7 +180,7 @@ void read_any_state(const std::string& text) {
             check(job.restarts >= 0, "restarts are counted from 0", text);
             check(std::isfinite(job.submitted_seconds), "times are finite", text);
         }
-    } catch (const std::exception&) {  // as state.hpp says
+    } catch (const std::exception&) {  // as state.hpp states
     }
 }
 
@@ -205,7 +205,7 @@ void read_any_reports(const std::string& text) {
     check(reports + reader.refused() == lines, "a line is a report or refused, once", text);
 }
 
-/// Every accessor on every value of a document.
+/// Calls every accessor on every value of a document.
 void visit(const cli::Field& field, const std::string& text) {
     accepted<std::invalid_argument>(text, [&] { check(std::isfinite(field.number()), "finite", text); });
     accepted<std::invalid_argument>(text, [&] { check(field.number_at_least(1) >= 1, "at least 1", text); });

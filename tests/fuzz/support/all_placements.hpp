@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_ALL_PLACEMENTS_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_ALL_PLACEMENTS_HPP
 
-// What a placer is asked, and what the best answer is where all can be tried.
+// A question to a placer, and the best answer if all placements can be tried.
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ inline bool meet(const Placement& a, const Placement& b) {
     return false;
 }
 
-/// Which jobs hold their allotment, by the words of request.hpp.
+/// Which jobs hold their allotment, as request.hpp defines it.
 inline std::vector<char> holders(const Site& site) {
     const std::vector<PlacementRequest>& requests = site.requests;
     std::vector<char> matches, holds;
@@ -59,7 +59,7 @@ inline std::vector<char> holders(const Site& site) {
     return holds;
 }
 
-/// All placements of the jobs that are not pinned, one by one.
+/// Tries all placements of the jobs that are not pinned.
 class AllPlacements {
 public:
     static constexpr double most_assignments = 2e4;
@@ -70,7 +70,8 @@ public:
             if (site.cluster.nodes[h].drained) free_[h] = 0;
         for (std::size_t j = 0; j < site.requests.size(); ++j) {
             const PlacementRequest& request = site.requests[j];
-            // On a drained node who holds its allotment stays; that it has GPUs there does not matter here.
+            // A job that holds its allotment on a drained node stays, so it does not matter that the node has
+            // GPUs.
             if (stays_pinned(request))
                 for (const NodeShare& share : request.current)
                     free_[share.node] =
@@ -80,7 +81,7 @@ public:
         }
     }
 
-    /// False if there are too many.
+    /// Whether there are few enough placements to try them all.
     bool few() const {
         double ways = 1;
         for (std::size_t i = 0; i < jobs_.size(); ++i) ways *= static_cast<double>(free_.size()) + 1;
@@ -91,7 +92,8 @@ public:
         return ways <= most_assignments;
     }
 
-    /// Fewest jobs that are left out; and the least cost of moves where just those of `result` are.
+    /// Finds the fewest jobs left out, and the least cost of moves if exactly the jobs of `result` are left
+    /// out.
     void run(const PlacementResult& result) {
         result_ = &result;
         descend(0, 0, 0, true);

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_BYTES_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_BYTES_HPP
 
-// The fuzzer's bytes, read as typed values.
+// Reads the fuzzer's bytes as typed values.
 //
-// A field is four bytes, a record eight fields. Every value takes one field, whatever its type, and what a
-// record's reader leaves unread of it is skipped: a mutator may thus change a field, or repeat, remove and
-// swap records, and all else keeps its meaning. Bytes past the end read as zero, and a field of zeros is the
-// least of what was asked for: `low`, 0, false. Nothing here reads out of bounds, whatever the input.
+// A field is four bytes, a record is eight fields. Every value takes one field, whatever its type, and
+// unread fields of a record are skipped. So a mutator may change a field, or repeat, remove and swap
+// records, and everything else keeps its meaning. Bytes past the end read as zero, and a field of zeros is
+// the least value asked for: `low`, 0, false. No input makes this code read out of bounds.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ inline constexpr std::size_t field_bytes = 4;
 inline constexpr std::size_t record_fields = 8;
 inline constexpr std::size_t record_bytes = field_bytes * record_fields;
 
-// What number(low, high) returns for a field whose first byte, its kind, is at least hostile_kind.
+// Values that number(low, high) returns if the first byte of a field, its kind, is at least hostile_kind.
 inline constexpr std::array<double, 24> hostile_numbers{
     0.0,
     -0.0,
@@ -51,7 +51,7 @@ inline constexpr std::array<double, 24> hostile_numbers{
 };
 inline constexpr unsigned tie_kind =
     128;  // from here on: one of 17 values between low and high, so that ties arise
-inline constexpr unsigned hostile_kind = 248;  // from here on: one of hostile_numbers, where those are let in
+inline constexpr unsigned hostile_kind = 248;  // from here on: one of hostile_numbers, if they are allowed
 
 class Bytes {
 public:
@@ -60,10 +60,10 @@ public:
     std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
     bool empty() const { return next_ == end_; }
 
-    // Whether number() may return hostile numbers; from the start it may.
+    // Sets whether number() may return hostile numbers. By default it may.
     void let_in_hostile(bool allowed) { hostile_ = allowed; }
 
-    // The next record, to be read on its own: past its eight fields come zeros.
+    // Returns the next record, to be read on its own: zeros follow its eight fields.
     Bytes record() {
         const std::size_t size = std::min(left(), record_bytes);
         Bytes result(next_, size);
@@ -72,7 +72,7 @@ public:
         return result;
     }
 
-    // A field as it stands, the least byte first.
+    // Returns a field as it is, least significant byte first.
     std::uint32_t field() {
         std::uint32_t value = 0;
         for (unsigned byte = 0; byte < field_bytes && next_ != end_; ++byte) {
@@ -83,7 +83,7 @@ public:
 
     bool flag() { return (field() & 1U) != 0; }
 
-    // Of 0 ... below - 1; 0 where below is 0.
+    // Returns an index from 0 to below - 1, or 0 if below is 0.
     std::size_t index(std::size_t below) { return below == 0 ? 0 : field() % below; }
     std::size_t count(std::size_t most) { return field() % (most + 1); }
 
@@ -93,7 +93,7 @@ public:
         return static_cast<int>(low + static_cast<std::int64_t>(field()) % span);
     }
 
-    // Mostly as integer(), but every 32nd value is at or near a limit of int, or 0, or negative.
+    // Mostly like integer(), but every 32nd value is near a limit of int, or 0, or negative.
     int hostile_integer(int low, int high) {
         const std::uint32_t value = field();
         constexpr int most = std::numeric_limits<int>::max();
@@ -108,7 +108,7 @@ public:
     // low <= result <= high, both finite.
     double ordinary(double low, double high) { return between(field(), low, high); }
 
-    // As ordinary(), or one of hostile_numbers.
+    // Like ordinary(), or one of hostile_numbers.
     double number(double low, double high) {
         const std::uint32_t value = field();
         if (hostile_ && (value & 0xFFU) >= hostile_kind) {
@@ -117,7 +117,7 @@ public:
         return between(value, low, high);
     }
 
-    // As number(), even in the logarithm: 0 < low <= high.
+    // Like number(), but uniform in the logarithm: 0 < low <= high.
     double scale(double low, double high) {
         const std::uint32_t value = field();
         if (hostile_ && (value & 0xFFU) >= hostile_kind) {
@@ -131,7 +131,7 @@ public:
         return values[index(std::size(values))];
     }
 
-    // One of `most` names that start with the prefix: few, so that the same names come again.
+    // Returns one of `most` names that start with the prefix: few enough that names repeat.
     std::string name(const char* prefix, std::size_t most) { return prefix + std::to_string(index(most)); }
 
 private:

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_CHECK_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_CHECK_HPP
 
-// Claims that hold whatever the input. One that does not ends the process, which is how a fuzzer learns of a
-// finding; NDEBUG does not switch them off.
+// Claims that hold whatever the input. A false claim ends the process, which tells the fuzzer about a
+// finding. NDEBUG does not switch claims off.
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-/// Aborts with the claim and two numbers that it is about, unless it holds. The last two arguments are the
+/// Aborts with the claim and two numbers about it if it does not hold. The last two arguments are the
 /// caller's place in the source.
 inline void check(bool holds, const char* claim, double first = 0, double second = 0,
                   const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -19,8 +19,8 @@ inline void check(bool holds, const char* claim, double first = 0, double second
     std::abort();
 }
 
-/// Whether run() accepted its input: bad input gets std::invalid_argument, which says what is wrong. Any
-/// other exception ends the process.
+/// Whether run() accepted its input. Bad input gets std::invalid_argument with a reason. Any other
+/// exception ends the process.
 template <class Run>
 bool accepted(Run run) {
     try {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_RATED_ROUNDS_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_RATED_ROUNDS_HPP
 
-// What every plan has to respect: for targets that look at what goes around a scheduler.
+// What every plan must respect, for targets that test the layers around a scheduler.
 
 #include <cmath>
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace fuzz {
 
-/// Nothing is given twice but to partners, who name each other and have the same GPUs; the bound is one; a
-/// conflict names jobs that are there. Jobs that are set aside keep what they hold, whatever that is.
+/// No GPU is given twice, except to partners, who name each other and have the same GPUs. The bound holds,
+/// and a conflict names existing jobs. Jobs that are set aside keep what they hold, whatever that is.
 inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
     check(plan.decisions.size() == snapshot.jobs.size(), "a decision for every job");
     std::vector<int> used(snapshot.cluster.nodes.size(), 0);

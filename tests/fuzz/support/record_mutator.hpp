@@ -1,12 +1,12 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_RECORD_MUTATOR_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_RECORD_MUTATOR_HPP
 
-// Changes inputs of fields and records (bytes.hpp) in their own terms: a field becomes another number of its
-// kind or an equal of its neighbours, a record is repeated, left out or changes places with another. This
-// makes ties, duplicates and things that vanish and return, which a change of single bytes hardly ever does.
-// Now and then the fuzzer's own mutations have a turn. Whatever it does depends on the seed alone.
+// Mutates inputs made of fields and records (bytes.hpp): a field becomes another number of its kind or
+// equal to its neighbours, a record is repeated, left out or swapped with another. This makes ties,
+// duplicates and things that vanish and return, which changes of single bytes hardly ever do. Sometimes the
+// fuzzer's own mutations have a turn. The result depends on the seed alone.
 //
-// To be included by one source of a fuzz target: it defines the functions that libFuzzer looks for.
+// Include this in one source of a fuzz target: it defines the functions that libFuzzer looks for.
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ public:
         for (std::size_t changes = 1 + below(4); changes > 0; --changes) change();
     }
 
-    /// Puts records of another input in, or in the place of some.
+    /// Inserts records of another input, or replaces some by them.
     void take_from(const std::vector<Record>& other) {
         if (other.empty()) return;
         for (std::size_t runs = 1 + below(3); runs > 0; --runs) {
@@ -51,7 +51,7 @@ public:
 
     [[nodiscard]] const std::vector<Record>& records() const { return records_; }
 
-    /// Writes whole records, as many as there is room for, and returns their bytes.
+    /// Writes as many whole records as there is room for, and returns their bytes.
     std::size_t write(std::uint8_t* data) const {
         const std::size_t count = std::min(records_.size(), most_);
         for (std::size_t r = 0; r < count; ++r)
@@ -71,7 +71,8 @@ private:
         return records_.begin() + static_cast<std::ptrdiff_t>(record);
     }
 
-    /// A field as Bytes reads it: a small number, an ordinary one, one of the ties, a hostile one.
+    /// Returns a field that Bytes reads as a small number, an ordinary one, one of the ties, or a hostile
+    /// one.
     std::uint32_t new_field() {
         const auto any = static_cast<std::uint32_t>(random());
         const auto kind_of = [&](unsigned kind, std::uint32_t value) {
@@ -101,7 +102,7 @@ private:
             case 1:
                 field -= 1;
                 break;
-            case 2:  // the number beside the kind
+            case 2:  // the number next to the kind
                 field += static_cast<std::uint32_t>(below(2) == 0 ? 256 : -256);
                 break;
             default:
@@ -136,7 +137,7 @@ private:
             case 5:
                 std::swap(records_[one], records_[other]);
                 break;
-            case 6: {  // a run of records once more
+            case 6: {  // repeats a run of records
                 const std::size_t count = std::min(records_.size() - one, 1 + below(12));
                 const std::vector<Record> run(place(one), place(one + count));
                 records_.insert(place(other), run.begin(), run.end());
@@ -152,7 +153,7 @@ private:
             case 10:
                 records_[one][column] = records_[other][below(record_fields)];
                 break;
-            case 11: {  // a column of equal numbers
+            case 11: {  // makes a column of equal numbers
                 const std::uint32_t field = records_[one][column];
                 for (std::size_t r = one; r <= other; ++r) records_[r][column] = field;
                 break;

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_SIZES_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_SIZES_HPP
 
-// Jobs that come, report, end and are cancelled, record by record, and what JobSizes makes of them: the same
-// in any order and however often it is asked, numbers that a scheduler accepts, and nothing of jobs that were
-// cancelled.
+// Jobs that come, report, end and are cancelled, record by record, and what JobSizes makes of them: the
+// same in any order and however often it is asked, numbers that a scheduler accepts, and nothing learned
+// from jobs that were cancelled.
 
 #include <algorithm>
 #include <array>
@@ -60,7 +60,7 @@ public:
         }
     }
 
-    /// A last look, at many more kinds where it is to be `crowded`, of each of which one has ended.
+    /// Takes a last look; if `crowded`, at many more kinds, of each of which one job has ended.
     void end(bool crowded) {
         if (!crowded) return;
         JobSizes sizes = sizes_;
@@ -83,7 +83,7 @@ public:
     }
 
 private:
-    /// `doomed`: will be cancelled, and is not shown to innocent_.
+    /// A doomed job will be cancelled, and is not shown to innocent_.
     struct Present {
         Job job{};
         bool doomed = false;
@@ -91,7 +91,7 @@ private:
     };
     struct Answer {
         std::optional<double> expected{};
-        std::uint64_t done = 0;  ///< its bits: it may be a report of NaN
+        std::uint64_t done = 0;  ///< bits of the number, which may be a reported NaN
         std::optional<double> squared_norm{}, variance{};
 
         friend bool operator==(const Answer&, const Answer&) = default;
@@ -101,7 +101,7 @@ private:
     static bool is_amount(double number) { return std::isfinite(number) && number >= 0; }
 
     void add(Bytes& record) {
-        // Beyond so many it is up to the order of jobs that ended together whose size is forgotten first.
+        // Beyond that, the order of jobs that ended together decides whose size is forgotten first.
         if (added_ == JobSizes::most_sizes) return;
         ++added_;
         Present fresh;
@@ -119,7 +119,7 @@ private:
         return jobs_.empty() ? nullptr : &jobs_[jobs_.size() - 1 - record.index(jobs_.size())];
     }
 
-    /// It is complete, or cancelled; in the latter case another may come by its name before the next round.
+    /// Completes or cancels a job. After a cancellation another one may take its name before the next round.
     void leave(Bytes& record) {
         Present* const job = any(record);
         if (!job) return;
@@ -145,14 +145,14 @@ private:
         if (!job) return;
         job->decision.placement.clear();
         if (!record.flag()) job->decision.placement = {{0, 1}};
-        // What a scheduler promises of an option: a number.
+        // A scheduler promises that the goodput of an option is a number.
         const double goodput = record.scale(0.01, 1e6);
         job->decision.option.goodput = is_amount(goodput) ? goodput : 0;
         job->decision.option.knowledge = record.integer(0, 7) == 7 ? Knowledge::unknown : Knowledge::measured;
         job->decision.starts = record.flag();
     }
 
-    /// The jobs in an order; without the doomed ones where these are left out.
+    /// The jobs in some order, with or without the doomed ones.
     struct View {
         Snapshot snapshot;
         Plan plan;
@@ -173,7 +173,7 @@ private:
         return result;
     }
 
-    /// What is expected of every job, what it has done, and what gradient is usual for it.
+    /// Returns what is expected of every job, what it has done, and which gradient is usual for it.
     static Answers looked_at(JobSizes& sizes, Snapshot& snapshot) {
         const std::vector<Job> told = snapshot.jobs;
         sizes.expect(snapshot);
@@ -210,7 +210,7 @@ private:
         check(looked_at(sizes_, again) == answers, "asked again it says the same");
         const Answers otherwise = looked_at(turned_, other.snapshot),
                       of_innocent = looked_at(innocent_, without.snapshot);
-        // A list with two jobs of one name is no list of jobs; what is made of it may be anything.
+        // A list with two jobs of one name is invalid, so the result may be anything.
         if (!twins_) check(otherwise == answers, "the order of the jobs says nothing");
         for (std::size_t j = 0; j < jobs_.size() && !twins_; ++j) {
             const auto last = last_done_.find(jobs_[j].job.name);
@@ -221,7 +221,7 @@ private:
             if (is_amount(done)) last_done_[jobs_[j].job.name] = done;
         }
         const bool some_doomed = of_innocent.size() < answers.size();
-        // Of sizes: what it has measured of its gradient remains true.
+        // This compares only sizes: what a cancelled job measured of its gradient remains true.
         if (!twins_ && !some_doomed)
             check(std::equal(answers.begin(), answers.end(), of_innocent.begin(), of_innocent.end(),
                              [](const auto& a, const auto& b) {
@@ -234,7 +234,7 @@ private:
             turned_.note(other.snapshot, other.plan);
             innocent_.note(without.snapshot, without.plan);
             for (Present& job : jobs_) job.decision.starts = false;
-        } else if (record.flag()) {  // the round does not count, or it does all the same
+        } else if (record.flag()) {  // the round is undone, or counts all the same
             sizes_ = before;
             last_done_.clear();
             turned_ = turned_before;
@@ -244,10 +244,10 @@ private:
 
     JobSizes sizes_, turned_, innocent_;
     std::vector<Present> jobs_;
-    std::map<std::string, double> last_done_;  // where it is known
+    std::map<std::string, double> last_done_;  // only jobs with a known value
     double now_ = 0;
     std::size_t added_ = 0;
-    bool twins_ = false;  ///< there were two jobs of one name
+    bool twins_ = false;  ///< whether two jobs had the same name
 };
 
 }  // namespace fuzz

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_WORLD_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_WORLD_HPP
 
-// What a control loop knows of its cluster and its jobs, changed record by record.
+// What a control loop knows about its cluster and jobs, changed record by record.
 
 #include <algorithm>
 #include <array>
@@ -23,14 +23,14 @@ namespace fuzz {
 
 using namespace goodput;
 
-/// A job with its model and where it runs, by the names of nodes, which keep their meaning when nodes vanish.
+/// A job with its model and its placement by names of nodes, which keep their meaning when nodes vanish.
 struct Running {
     Job job;
     JobModel model;
     std::map<std::string, int> shares;
 };
 
-/// What a control loop would know. Records change it; a snapshot is what it hands to the scheduler.
+/// What a control loop would know. Records change it, and it hands a snapshot to the scheduler.
 class World {
 public:
     static constexpr std::size_t most_nodes = 16, most_jobs = 20;
@@ -39,7 +39,7 @@ public:
         for (std::size_t t = 0; t < types_; ++t) gpu_types_.push_back("type-" + std::to_string(t));
     }
 
-    /// Whether the record asks for a plan.
+    /// Applies a record. Returns whether it asks for a plan.
     bool change(fuzz::Bytes record) {
         switch (record.index(16)) {
             case 0:
@@ -82,7 +82,7 @@ public:
         return false;
     }
 
-    /// Time goes on by a round.
+    /// Lets time go on by a round.
     bool advance(fuzz::Bytes record, bool plan) {
         const double step = record.number(0, 600);
         now_ += record.integer(0, 7) == 7 ? -10 * step : step;
@@ -97,7 +97,7 @@ public:
             for (const auto& held : running.shares) {
                 const auto at = std::find_if(nodes_.begin(), nodes_.end(),
                                              [&](const Node& node) { return node.name == held.first; });
-                // A job one of whose nodes has gone has stopped; a loop that has not noticed says nonsense.
+                // A job that lost a node has stopped. A loop that has not noticed reports nonsense.
                 if (at == nodes_.end()) {
                     job.placement.clear();
                     break;
@@ -114,7 +114,7 @@ public:
         return result;
     }
 
-    /// Everybody runs where the plan says.
+    /// Moves every job to where the plan puts it.
     void carry_out(const Snapshot& snapshot, const Plan& plan) {
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             Running& running = jobs_[j];
@@ -152,7 +152,7 @@ private:
             if (same == nodes_.end() || odd)
                 nodes_.push_back(node);
             else
-                *same = node;  // it returns, perhaps with other GPUs
+                *same = node;  // the node returns, perhaps with other GPUs
         }
     }
 
@@ -173,7 +173,7 @@ private:
         job.target_batch = std::clamp(job.initial_batch, 1, 4096) << record.index(4);
         job.submitted_seconds = now_;
         job.types.assign(types_, {.max_atomic_batch = 128});
-        // Several of a kind, and now and then one of a name that there is.
+        // Adds several jobs of a kind, and now and then one whose name is taken.
         for (std::uint32_t n = 0; n <= drawn / 65536 % 4 && jobs_.size() < most_jobs; ++n) {
             job.name = "job-" + std::to_string((drawn + n) % 32);
             const bool known = std::any_of(jobs_.begin(), jobs_.end(),
@@ -213,7 +213,8 @@ private:
         models_left_out_ = record.integer(0, 31) == 31;
     }
 
-    /// Where it says that it runs, whatever the plan said; once in a while on a node that there is not.
+    /// Places a job where it says that it runs, whatever the plan said; sometimes on a node that does not
+    /// exist.
     void set_placement(fuzz::Bytes& record) {
         Running& running = any_job(record);
         running.shares.clear();
@@ -235,7 +236,7 @@ private:
             record.integer(0, 15) == 15 ? record.hostile_integer(0, 64) : record.integer(0, 8);
         const double constant = record.number(0, 0.3), each = record.scale(1e-5, 0.01);
         const double sync = record.number(0, 0.3), gamma = record.number(1, 10);
-        if (record.index(3) != 2) {  // the eighth field was the last: as many as there are
+        if (record.index(3) != 2) {  // all eight fields are used up
             model.throughput = PolluxThroughput{constant, each, sync, sync / 16, sync / 4, sync / 64, gamma};
             return;
         }

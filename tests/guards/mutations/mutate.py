@@ -3,13 +3,13 @@
 
 For each record of mutations.toml: copies include/ to a scratch folder, makes the one replacement there, compiles the
 test sources of the record's folder against it, one after the other, and runs them until one fails. `likely` names the
-source to begin with. Prints for each record whether it was caught and by which test case. Exits with 1 if one survives
-all the sources of its folder, if its text does not stand exactly once in its file (white space aside), or if what it
-makes does not compile; a source that fails without any mutation stops everything.
+source to begin with. Prints for each record whether it was caught, and by which test case. Exits with 1 if a mutation
+survives all sources of its folder, if its text does not occur exactly once in its file (white space aside), or if the
+result does not compile. A source that fails without any mutation stops everything.
 
     mutate.py [--only EXPRESSION] [--scratch FOLDER] [--compiler C++] [--timeout SECONDS] [--list]
 
-Tests of published data are left out: errors have to be seen without them. With ccache a run again costs little more
+Tests on published data are left out: errors must be caught without them. With ccache, a second run costs little more
 than the tests' own time.
 """
 import argparse
@@ -29,16 +29,16 @@ TESTS = ROOT / "tests"
 
 def arguments():
     parser = argparse.ArgumentParser(description="Do the tests notice deliberate errors?")
-    parser.add_argument("--only", default="", help="records whose file and name match this regular expression")
+    parser.add_argument("--only", default="", help="only records whose file and name match this regular expression")
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build" / "mutations")
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds that a test program may take")
+    parser.add_argument("--timeout", type=int, default=300, help="time limit of a test program in seconds")
     parser.add_argument("--list", action="store_true", help="only check that every record still applies")
     return parser.parse_args()
 
 
 def applied(text, record):
-    """The text with the record's replacement; None if what it looks for does not stand there exactly once."""
+    """Returns the text with the record's replacement, or None if the text to replace does not occur exactly once."""
     pattern = r"\s+".join(re.escape(word) for word in record["find"].split())
     matches = list(re.finditer(pattern, text))
     if len(matches) != 1:
@@ -47,7 +47,7 @@ def applied(text, record):
 
 
 def sources_of(folder):
-    """The sources of the test program FOLDER_test, without their ending: FOLDER/topic_test."""
+    """Returns the sources of the test program FOLDER_test as FOLDER/topic_test, without suffix."""
     return [f"{folder}/{source.stem}" for source in sorted((TESTS / folder).glob("*_test.cpp"))]
 
 
@@ -85,7 +85,7 @@ class Bench:
         return result if done.returncode == 0 else None
 
     def failure_of(self, stem):
-        """The first test case of a source that fails; "" if all pass, None if it does not compile."""
+        """Returns the first failing test case of a source; "" if all pass, None if it does not compile."""
         compiled = self.object_of(stem)
         if compiled is None:
             return None
@@ -102,7 +102,7 @@ class Bench:
         return " ".join(named.group(1).split()) if named else f"(exit status {done.returncode})"
 
     def require_sound(self, stem):
-        """Stops where the source fails without a mutation."""
+        """Stops everything if the source fails without a mutation."""
         if stem in self.sound:
             return
         self.restore()
@@ -140,7 +140,7 @@ def main():
         began = time.monotonic()
         folder = record["file"].split("/")[0]
         sources = sources_of(folder)
-        if "likely" in record:  # which may be a test of another folder
+        if "likely" in record:  # this may be a test of another folder
             sources = [record["likely"], *(stem for stem in sources if stem != record["likely"])]
         verdict = "SURVIVED"
         for stem in sources:

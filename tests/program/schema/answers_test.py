@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the program answers is what docs/goodput.schema.json says: for the documents of the pages, the lines that the
-fuzzers start from, and lines for everything that an answer may contain.
+"""The program's answers match docs/goodput.schema.json: for the documents of the pages, the lines that the fuzzers
+start from, and lines for everything that an answer may contain.
 
     answers_test.py PROGRAM SOURCE_FOLDER
 """
@@ -21,9 +21,9 @@ try:
 except ImportError:
     jsonschema = None
 
-# What only faults of a policy, the tolerance of the solver, or searches without an end bring about.
+# Fields that only occur with a faulty policy, by the solver's tolerance, or in endless searches.
 RARE = {"Plan.faults", "Proof.with_tolerance"}
-# What the C interface answers (tests/python/schema_test.py): the program has standard error.
+# Fields that only the C interface answers (tests/python/schema_test.py): the program has standard error.
 OF_THE_LIBRARY = {"Allotment.warnings", "SplitAllotment.warnings", "Fits.warnings", "Shares.warnings"}
 RARE_CHOICES = {("Decision.promise", "at_risk"), ("Plan.status", "infeasible"), ("Plan.status", "unknown"),
                 ("Allotment.stopped", "memory"), ("SplitAllotment.status", "feasible"), ("SplitAllotment.status", "unknown"),
@@ -53,7 +53,7 @@ def round_of(nodes, jobs, **more):
 
 
 def plan_lines():
-    """Rounds for what answers of plan may contain."""
+    """Rounds whose answers contain everything that answers of plan may contain."""
     yield round_of([], [job("impossible")])
     yield round_of([node("n")], [job("none", gpus=[16, 16]), job("a", gpus=[8, 8]), job("b", gpus=[8, 8])])
     yield round_of([node("n")], [job("bad", gpus=[0, 1], **placed(("n", 2))), {"name": "worse"}, {}, 7, job("good")])
@@ -93,7 +93,7 @@ def plan_lines():
 
 
 def large_allotment():
-    """A problem that a search cannot end at once."""
+    """Returns a problem that a search cannot solve at once."""
     def option(seed):
         return {"value": 1 + seed * 7919 % 101 / 100, "use": [[r, 1 + seed * (r + 3) % 13] for r in range(6)]}
     return {"capacity": [40] * 6, "jobs": [{"options": [option(j * 5 + o) for o in range(5)]} for j in range(40)], "gap": 0}
@@ -157,7 +157,7 @@ class Answers(unittest.TestCase):
         for command, more in (("plan", plan_lines()), ("allot", allot_lines()), ("share", share_lines()),
                               ("parallel", parallel_lines()), ("fit", ({"samples": []}, {"samples": 1}, ""))):
             cls.asked[command] += more
-        cls.seen = {}  # answers by object of the schema: fields, and (field, value) of choices
+        cls.seen = {}  # by object of the schema: fields in answers, and (field, value) of choices
 
     @classmethod
     def tearDownClass(cls):
@@ -174,7 +174,7 @@ class Answers(unittest.TestCase):
             self.note(answer, out)
 
     def note(self, answer, schema, name=""):
-        """Remembers the fields of an answer, and what choices they make."""
+        """Remembers the fields of an answer, and the choices in it."""
         while "$ref" in schema or "anyOf" in schema and "properties" not in schema:
             name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else name
             schema = json_schema.resolved(schema, SCHEMA)
@@ -232,7 +232,7 @@ class Answers(unittest.TestCase):
 
 
 def command_of(document):
-    """The command whose line has all fields of a document."""
+    """Returns the command whose line has all fields of a document."""
     fits = [command for command in sorted(lines.COMMANDS)
             if not set(document) - set(json_schema.resolved(SCHEMA["commands"][command]["in"], SCHEMA)["properties"])]
     return fits[0] if len(fits) == 1 else None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""goodput/documents.py is what make_documents.py writes from docs/goodput.schema.json, and its types have the fields of the
-schema: required or not, with the types of the JSON, each explained by help().
+"""goodput/documents.py is what make_documents.py writes from docs/goodput.schema.json. Its types have the fields of
+the schema, required or not, with the types of the JSON, and help() explains each.
 
     documents_test.py SOURCE_FOLDER
 """
@@ -40,7 +40,7 @@ class Documents(unittest.TestCase):
             kind = getattr(documents, name)
             hints = typing.get_type_hints(kind)
             self.assertEqual(set(hints), set(of["properties"]), name)
-            if sys.version_info >= (3, 9):  # before, a base class was not looked at
+            if sys.version_info >= (3, 9):  # earlier versions ignored base classes
                 self.assertEqual(kind.__required_keys__, frozenset(of.get("required", ())), name)
 
     def test_help_says_what_a_field_means_with_unit_and_range(self):

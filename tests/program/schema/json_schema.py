@@ -23,12 +23,12 @@ TYPES = {"object": lambda value: isinstance(value, dict), "array": lambda value:
 
 
 def same(a, b):
-    """Equality of JSON: true is not 1."""
+    """Compares as JSON does: true is not 1."""
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def resolved(schema, root):
-    """The schema that a reference names, with what stands next to it."""
+    """Returns the schema that a reference names, merged with what stands next to the reference."""
     while isinstance(schema, dict) and "$ref" in schema:
         names = schema["$ref"].split("/")
         if names[:2] != ["#", "$defs"] or len(names) != 3:
@@ -38,7 +38,7 @@ def resolved(schema, root):
 
 
 def subschemas(schema):
-    """The schemas right inside a schema, each with the way to it."""
+    """Yields the schemas directly inside a schema, each with its path."""
     for name in ("properties", "$defs"):
         for key, inside in schema.get(name, {}).items():
             yield f"{name}.{key}", inside
@@ -51,7 +51,7 @@ def subschemas(schema):
 
 
 def check(schema, root=None, place="schema"):
-    """Raises ValueError for a keyword that is not known here, a reference to nothing, and a type that there is not."""
+    """Raises ValueError for an unknown keyword, a reference to nothing, and an unknown type."""
     root = schema if root is None else root
     for keyword in schema:
         if keyword not in ANNOTATIONS | ALONE:
@@ -76,7 +76,7 @@ def types_of(schema):
 
 
 def errors(value, schema, root, place="", closed=False):
-    """What is wrong with a value, as a list of sentences."""
+    """Returns what is wrong with a value, as a list of sentences."""
     schema, where = resolved(schema, root), place or "the document"
     found = []
 

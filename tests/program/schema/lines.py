@@ -1,4 +1,4 @@
-"""The lines of the program, as docs/goodput.schema.json describes them: which objects are in them, and what the program
+"""The lines of the program, as docs/goodput.schema.json describes them: the objects in them, and the program's
 answers."""
 
 import json
@@ -12,8 +12,8 @@ EXAMPLES = json.loads((pathlib.Path(__file__).parent / "lines.json").read_text(e
 
 
 def objects_in(schema, direction="in", commands=frozenset(COMMANDS)):
-    """The objects with fields of their own that lines ("in"), answers ("out") or options of these commands contain, by
-    name."""
+    """Returns, by name, the objects with their own fields that lines ("in"), answers ("out") or options of these
+    commands contain."""
     found = {}
 
     def visit(of):
@@ -32,7 +32,7 @@ def objects_in(schema, direction="in", commands=frozenset(COMMANDS)):
 
 
 def ask(program, command, documents, *options):
-    """The answers of one run of the program to lines, in order."""
+    """Returns the answers to lines in one run of the program, in order."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in documents)
     run = subprocess.run([program, command, *options], input=text, capture_output=True, text=True, timeout=300, check=False)
     answers = [json.loads(line, parse_constant=no_number) for line in run.stdout.splitlines()]
@@ -47,7 +47,7 @@ def no_number(text):
 
 
 def write_profiles(folder):
-    """What `goodput parallel` reads: a model "small" of six layers, two GPU types in two zones.
+    """Writes what `goodput parallel` reads: a model "small" of six layers, two GPU types in two zones.
 
     V100-16 was not measured at micro-batch 2.
     """

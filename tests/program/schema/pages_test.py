@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/program.md names every field of every line in and of every answer where it describes the command, and every option
-of --help; docs/goodput.1 names every field of every line in, and every option. The schema has the choices of --help.
+"""docs/program.md names every field of lines and answers where it describes their command, and every option of
+--help. docs/goodput.1 names every field of lines, and every option. The schema has the choices of --help.
 
     pages_test.py PROGRAM SOURCE_FOLDER
 """
@@ -14,25 +14,25 @@ import unittest
 
 import lines
 
-# Objects that program.md describes under another command: their fields are those of a line there.
+# Objects that program.md describes under another command, where their fields are those of a line.
 ELSEWHERE = {"plan": {"Measured": "fit", "Proof": "allot"}}
 
 
 def section(page, heading):
-    """What a page says from a heading to the next one of that rank."""
+    """Returns a page's text from a heading to the next one of the same level."""
     return re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)[1]
 
 
 def code_words(text):
-    """Words between backticks and in blocks of code."""
+    """Returns the words in backticks and in blocks of code."""
     blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL)
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
     return set(re.findall(r"\w+", " ".join(blocks + spans)))
 
 
 def unnamed(schema, page, direction):
-    """Fields of the schema that the page names neither where it describes their command nor where it describes all
-    lines: there its table of warnings does not count."""
+    """Yields fields of the schema that the page names neither where it describes their command nor where it
+    describes all lines. In the latter place, the table of warnings does not count."""
     of_all = code_words(section(page, "Lines") + section(page, "Warnings").partition("\n|")[0])
     words = {command: of_all | code_words(section(page, f"goodput {command}")) for command in lines.COMMANDS}
     for command in sorted(lines.COMMANDS):
@@ -46,19 +46,19 @@ def unnamed(schema, page, direction):
 
 
 def options_of(program, command):
-    """The long options that --help of a command lists."""
+    """Returns the long options that --help of a command lists."""
     text = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout
     return [name for name in re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.MULTILINE) if name != "--help"]
 
 
 def choices_of(program, command, words):
-    """The names that --help of a command lists after some words."""
+    """Returns the names that --help of a command lists after some words."""
     text = " ".join(subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout.split())
     return re.search(words + r"((?:[\w-]+, )+[\w-]+)", text)[1].split(", ")
 
 
 def named_in_manual(page, command):
-    """The words in bold that begin entries of a man page under a command, with the object that they are of."""
+    """Returns the bold words that begin entries of a man page under a command, with the object that they belong to."""
     text = re.search(rf"^\.SH GOODPUT {command.upper()}\n(.*?)(?=^\.SH |\Z)", page, re.MULTILINE | re.DOTALL)[1]
     named, of = set(), "Options"
     for line in text.replace("\\-", "-").split("\n"):

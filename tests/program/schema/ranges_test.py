@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The program takes what docs/goodput.schema.json lets pass and refuses what it does not, with --strict: every bound, type,
+"""With --strict, the program accepts what docs/goodput.schema.json allows and refuses the rest: every bound, type,
 choice, length, required field and missing value of every field in a line. Each change is made in every example line
-(lines.json) that has the field. What the schema forbids must be refused in all of them, or in one if the program does not
-read the field in every line; what it allows must be taken in one of them, since fields also limit one another. A default that is written out changes no answer.
+(lines.json) that has the field. What the schema forbids must be refused in all of them, or in one if the program does
+not read the field in every line. What it allows must be accepted in one of them, since fields also limit one another.
+Writing out a default changes no answer.
 
     ranges_test.py PROGRAM GOODPUT.SCHEMA.JSON
 """
@@ -24,13 +25,13 @@ OF_ANOTHER_TYPE = {"string": 7, "number": "7", "integer": "7", "boolean": 0, "ob
 
 
 def next_after(number, towards):
-    """The next number; Python 3.8 has no math.nextafter."""
+    """Returns the next number; Python 3.8 has no math.nextafter."""
     step = abs(number) * sys.float_info.epsilon / 2 or 5e-324
     return number + math.copysign(max(step, 5e-324), towards - number)
 
 
 def trials(schema, value):
-    """Changes of a value under its own schema: (new value, in words)."""
+    """Yields changes of a value under its own schema: (new value, in words)."""
     whole = "integer" in json_schema.types_of(schema)
     for keyword, inside, sign in (("minimum", True, -1), ("maximum", True, 1), ("exclusiveMinimum", False, -1),
                                   ("exclusiveMaximum", False, 1)):
@@ -60,11 +61,11 @@ def trials(schema, value):
 
 
 class Changes:
-    """All changes of an example line."""
+    """Makes all changes of an example line."""
 
     def __init__(self, schema, of, line):
         self.schema, self.of, self.line = schema, of, line
-        self.made = []  # (name of what is changed, allowed, changed line)
+        self.made = []  # (name of the change, allowed, changed line)
         self.visit(of, line, "")
 
     def change(self, way, value, name, known=True):
@@ -114,7 +115,7 @@ class Changes:
 
 
 def untimed(answer):
-    """An answer without what differs from run to run."""
+    """Returns an answer without what differs from run to run."""
     if isinstance(answer, dict):
         return {name: untimed(value) for name, value in answer.items() if name != "milliseconds"}
     return [untimed(value) for value in answer] if isinstance(answer, list) else answer
@@ -156,7 +157,7 @@ class Ranges(unittest.TestCase):
 
     def test_the_program_takes_what_the_schema_allows_and_refuses_what_it_forbids(self):
         for command in sorted(lines.COMMANDS):
-            allowed, forbidden = {}, {}  # by name of the change: what the program says in each line
+            allowed, forbidden = {}, {}  # by name of the change: what the program says to each line
             schema, examples = self.examples(command)
             for line in examples:
                 made = Changes(SCHEMA, schema, line).made

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every list of fields that a reader of the program or of the C interface knows is the list of properties of one object
-in a line or in the options of docs/goodput.schema.json, and every such object is read somewhere.
+"""Every list of fields that a reader of the program or of the C interface knows equals the properties of one object
+of lines or options in docs/goodput.schema.json, and every such object has a reader.
 
     readers_test.py GOODPUT.SCHEMA.JSON FOLDER_OF_SOURCES...
 """
@@ -19,14 +19,14 @@ del sys.argv[1:]
 
 
 def known_lists(text):
-    """The fields of every call of knows() in a source."""
+    """Yields the fields of every call of knows() in a source."""
     for call in re.finditer(r"\bknows\(\s*\{(.*?)\}\s*\)", text, re.DOTALL):
         yield frozenset(re.findall(r'"(\w+)"', call[1]))
 
 
 def drift(read, described):
-    """Sentences about lists of fields (by place in the sources) and properties (by name of the object) that differ. Several
-    readers may read the same object."""
+    """Returns sentences about differences between lists of fields (by place in the sources) and properties (by name
+    of the object). Several readers may read the same object."""
     sentences, left = [], dict(described)
     for place, fields in sorted(read.items(), key=lambda of: of[1] not in described.values()):
         objects = described if fields in described.values() else left or described

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""json_schema.py finds every kind of planted error, and agrees with the package jsonschema where there is one.
+"""json_schema.py finds every kind of planted error, and agrees with the package jsonschema if that is available.
 
     validator_test.py GOODPUT.SCHEMA.JSON
 """
@@ -93,7 +93,7 @@ class Validator(unittest.TestCase):
 
 
 class Schema(unittest.TestCase):
-    """What docs/goodput.schema.json promises of itself."""
+    """Checks what docs/goodput.schema.json promises about itself."""
 
     def described(self, name, of):
         for field, schema in of.get("properties", {}).items():

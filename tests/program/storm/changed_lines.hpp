@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_PROGRAM_STORM_CHANGED_LINES_HPP
 #define GOODPUT_TESTS_PROGRAM_STORM_CHANGED_LINES_HPP
 
-// Claims on two answers: a second program gets the same lines, but the last of them is changed. Advice is
-// followed to the letter, a node is added, or fewer pairs are on offer.
+// Claims about two answers: a second program gets the same lines with the last one changed. The change
+// follows advice to the letter, adds a node, or offers fewer pairs.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace storm {
 
-/// Answers the last of some lines: a program that is asked them all in order.
+/// Answers the last of some lines, from a new program that is asked all of them in order.
 using AskAnew = std::function<Json(const std::vector<Json>& before, const Json& last)>;
 
 class ChangedLines {
@@ -26,7 +26,7 @@ public:
                  AskAnew ask)
         : storm_(storm), before_(before), line_(line), answer_(answer), ask_(std::move(ask)) {}
 
-    /// Each way that a refusal names must lead to a promise when it is followed.
+    /// Each change that a refusal names must lead to a promise when it is made.
     std::vector<Fault> follow_advice() {
         const std::string mark = "it could be promised with ";
         for (const Json& got : answer_["plan"]) {
@@ -43,8 +43,8 @@ public:
         return std::move(faults_);
     }
 
-    /// If every job with a deadline is promised its end, the same holds with one more node. The page on
-    /// deadlines does not say so of a node with fewer cores for each GPU than others of its kind.
+    /// If all deadlines are promised, the same holds with one more node. The page on deadlines excepts a
+    /// node with fewer cores per GPU than others of its kind.
     std::vector<Fault> add_node() {
         bool any = false;
         if (storm_.has("cores")) return {};
@@ -68,8 +68,8 @@ public:
         return std::move(faults_);
     }
 
-    /// More pairs on offer are never worse. Only pairs that say nothing of the others are withdrawn: from
-    /// those that were measured, the program estimates those that were not.
+    /// Offering more pairs is never worse. This withdraws only pairs that say nothing about the others: the
+    /// program uses measured pairs to estimate the others.
     std::vector<Fault> withdraw_pairs() {
         Json changed = line_;
         bool any = false;
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    /// Whether a job's offers say something of other pairs in the line.
+    /// Whether a job's offers say something about other pairs in the line.
     [[nodiscard]] bool tells(const Json& job) const {
         const auto is_measured = [](const Json& offer) { return offer.contains("part"); };
         const auto measured = [&](const Json& offers) {

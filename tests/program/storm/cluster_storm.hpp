@@ -3,8 +3,8 @@
 
 // A random cluster over many rounds: lines for `goodput plan` with deadlines, pairs or both, and jobs that do
 // exactly what the answers say. A job works at the goodput that the last answer gave, once its restart is
-// over. What the cluster is like follows from the seed alone; what happens in it also follows from the
-// answers.
+// over. The seed alone decides what the cluster is like. Events in the cluster also depend
+// on the answers.
 
 #include <algorithm>
 #include <cmath>
@@ -29,26 +29,26 @@ using support::Random;
 /// What the jobs of a storm ask for.
 enum class Kind { deadlines, pairs, both };
 
-/// A job as the storm knows it; what a line says of it is written anew for each line.
+/// A job as the storm knows it. Each line describes it anew.
 struct StormJob {
     Json asks{};                ///< the fields that stay the same
     Json held = Json::array();  ///< pairs [node, GPUs]
-    std::string with{};         ///< the job that has the same GPUs; empty: none
-    double restart = 0;         ///< seconds that a restart costs, said or estimated
+    std::string with{};         ///< name of the job that has the same GPUs; empty if none
+    double restart = 0;         ///< seconds that a restart costs, stated or estimated
     double restart_left = 0;    ///< seconds until it works again
     double done = 0;            ///< examples
-    double speed = 0;           ///< examples/s by the last answer
+    double speed = 0;           ///< examples/s in the last answer
     double attained = 0;        ///< GPU-seconds
     int restarts = 0;
-    double started = 0;         ///< when an answer last said so
+    double started = 0;         ///< when an answer last said that it starts
     bool promised = false;      ///< an answer said "kept", and none said "broken" since
     bool was_promised = false;  ///< an answer said "kept" once
-    bool excused = false;       ///< something that nobody announced happened, so its promise may be broken
+    bool excused = false;       ///< an unannounced event happened, so its promise may be broken
 };
 
 class ClusterStorm {
 public:
-    /// `allowed`: nothing else may happen in it; empty: anything may.
+    /// `allowed`: names of the only features that the storm may have; empty means all.
     ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
         : random_(seed), starts_random_(~seed), kind_(kind) {
         for (const char* feature :
@@ -77,20 +77,20 @@ public:
         for (int i = 0; i < jobs; ++i) add_job(has("running") && random_.chance(0.6));
     }
 
-    /// The options of the command.
+    /// Returns the options of the command.
     [[nodiscard]] const std::vector<std::string>& options() const { return options_; }
     [[nodiscard]] bool has(const std::string& feature) const { return features_.contains(feature); }
     [[nodiscard]] const std::set<std::string>& features() const { return features_; }
     [[nodiscard]] Kind kind() const { return kind_; }
     [[nodiscard]] const std::map<std::string, StormJob>& jobs() const { return jobs_; }
     [[nodiscard]] double interval() const { return interval_; }
-    /// Jobs of which the last line said something wrong, or not how much work is left.
+    /// Jobs for which the last line stated something wrong, or not how much work is left.
     [[nodiscard]] const std::set<std::string>& misreported() const { return misreported_; }
     /// Those of them that cannot be planned, and are set aside.
     [[nodiscard]] const std::set<std::string>& unusable() const { return unusable_; }
     [[nodiscard]] Random& random() { return random_; }
 
-    /// The line of the round that begins now.
+    /// Returns the line of the round that begins now.
     Json line() {
         misreported_.clear();
         const std::set<std::string> unusable_before = std::exchange(unusable_, {});
@@ -111,9 +111,9 @@ public:
             if (has("slip") && random_.chance(0.07)) {
                 entry[random_.chance(0.5) ? "remaining_examples" : "weight"] = -1;
                 unusable_.insert(name);
-                // It cannot start now, whatever it was promised.
+                // The job cannot start now, whatever it was promised.
                 job.excused |= job.held.empty();
-                // Nobody can plan with the GPUs of a job that slips again and again.
+                // A promise cannot count on the GPUs of a job whose line is wrong again and again.
                 if (unusable_before.contains(name) && !job.held.empty())
                     for (auto& [other, its_job] : jobs_) its_job.excused = true;
                 misreported_.insert(name);
@@ -129,8 +129,8 @@ public:
         return line;
     }
 
-    /// Does what the answer says until the next round. Returns jobs that were promised an end in time and did
-    /// not end by then, with how many seconds they were late at least.
+    /// Follows the answer until the next round. Returns jobs whose promised end has passed without their
+    /// ending, with a lower bound on their delay in seconds.
     std::vector<std::pair<std::string, double>> carry_out(const Json& answer) {
         double seconds = interval_;
         if (has("late") && random_.chance(0.3)) {
@@ -234,8 +234,8 @@ private:
             restart = one_of({90, 150, 300, 400});
         else if (has("short restart"))
             restart = one_of({5, 10, 30});
-        // What the program estimates where the line says only what starts took, how large a checkpoint is, or
-        // nothing.
+        // The estimate that the program makes if the line says only what starts took, how large a
+        // checkpoint is, or nothing.
         Json starts = Json::array();
         double checkpoint = 0;
         const bool estimated = has("starts") && starts_random_.chance(0.6);
@@ -286,7 +286,7 @@ private:
         return jobs_[name] = std::move(job);
     }
 
-    /// Offers the job to share its GPUs with up to three of the others.
+    /// Offers that the job shares its GPUs with up to three of the others.
     void offer_pairs(StormJob& job) {
         Json offers = Json::array();
         for (const auto& [name, other] : jobs_) {
@@ -299,7 +299,7 @@ private:
                 continue;
             if (!random_.chance(2.0 / static_cast<double>(jobs_.size() + 1))) continue;
             offers.push_back({{"job", name}});
-            if (random_.chance(0.6)) offers.back()["part"] = part;  // else nobody has measured them
+            if (random_.chance(0.6)) offers.back()["part"] = part;  // otherwise the pair was not measured
         }
         if (!offers.empty()) job.asks["shares_with"] = std::move(offers);
     }
@@ -317,7 +317,7 @@ private:
         return free;
     }
 
-    /// The job runs already, on free GPUs anywhere: another scheduler, or a person, has put it there.
+    /// Makes the job run already, on any free GPUs: another scheduler or a person has placed it there.
     void let_run(StormJob& job) {
         if (job.asks.contains("host") || job.asks.contains("within") || job.asks.contains("team")) return;
         const std::map<std::string, int> free = free_gpus();
@@ -345,7 +345,7 @@ private:
         job.asks.erase("shares_with");
     }
 
-    /// Two jobs that run on the same GPUs already.
+    /// Adds two jobs that already run on the same GPUs.
     void add_running_pair() {
         Json& node = nodes_[0];
         node.erase("from_s");
@@ -394,11 +394,11 @@ private:
         job.with = got.value("with", "");
     }
 
-    /// When the job ends within the next `seconds`; infinity if it does not.
+    /// Returns when the job ends within the next `seconds`, or infinity if it does not.
     double work(StormJob& job, double seconds) const {
         constexpr double never = std::numeric_limits<double>::infinity();
         if (job.held.empty()) return never;
-        // Nodes that leave within the round take the job's work with them from then on.
+        // If nodes leave within the round, the job does not work from then on.
         double until = time_ + seconds;
         int gpus = 0;
         for (const Json& share : job.held) {
@@ -416,7 +416,7 @@ private:
         return never;
     }
 
-    /// Nodes leave when they were announced to, and now and then one is lost.
+    /// Removes nodes when they were announced to leave, and now and then one without notice.
     void change_nodes() {
         std::set<std::string> gone;
         const bool lost = has("loss") && nodes_.size() > 1 && random_.chance(0.08);
@@ -441,7 +441,7 @@ private:
     }
 
     Random random_;
-    Random starts_random_;  // of the feature "starts", which came later: other storms stay as they were
+    Random starts_random_;  // for the later feature "starts": other storms stay as they were
     Kind kind_;
     std::set<std::string> features_{};
     std::vector<std::string> options_{}, types_{"A"};

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PROGRAM_STORM_CROWDS_HPP
 #define GOODPUT_TESTS_PROGRAM_STORM_CROWDS_HPP
 
-// Single lines with many jobs, for what takes long or is no longer proven.
+// Single lines with many jobs, for searches that take long or end unproven.
 
 #include <string>
 
@@ -53,7 +53,7 @@ inline Json crowd_of_deadlines(Random& random) {
     return line;
 }
 
-/// 16 to 40 jobs of few GPUs on fewer GPUs than they want; each may share with the next one of a ring.
+/// 16 to 40 jobs of few GPUs on fewer GPUs than they want. Each may share with the next one in a ring.
 inline Json crowd_of_pairs(Random& random) {
     const int jobs = random.integer(16, 40), least = random.chance(0.7) ? 1 : 2;
     Json line{
@@ -69,7 +69,7 @@ inline Json crowd_of_pairs(Random& random) {
     return line;
 }
 
-/// The same line with only some of its pairs on offer: no job is in two of them.
+/// Returns the line with only some of its pairs on offer, so that no job is in two of them.
 inline Json with_fewer_pairs(Json line) {
     for (std::size_t j = 1; j < line["jobs"].size(); j += 2) line["jobs"][j].erase("shares_with");
     return line;

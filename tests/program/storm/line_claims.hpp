@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PROGRAM_STORM_LINE_CLAIMS_HPP
 #define GOODPUT_TESTS_PROGRAM_STORM_LINE_CLAIMS_HPP
 
-// What every answer to a line of a storm has to respect, worked out from the line and the answer alone.
+// Claims that every answer to a line of a storm must meet, checked from the line and the answer alone.
 
 #include <algorithm>
 #include <limits>
@@ -17,12 +17,12 @@
 
 namespace storm {
 
-/// A claim that does not hold.
+/// A claim that is false.
 struct Fault {
     std::string claim{};   ///< the same words for faults of the same kind
     std::string detail{};  ///< job, node or reason
-    Json changed{};        ///< the line that was asked in addition; null: none
-    bool soft = false;     ///< the storm goes on: nothing that follows rests on it
+    Json changed{};        ///< the line that was asked in addition; null if none
+    bool soft = false;     ///< the storm goes on, because nothing later depends on this
 };
 
 class LineClaims {
@@ -30,7 +30,7 @@ public:
     LineClaims(const ClusterStorm& storm, const Json& line, const Json& answer)
         : storm_(storm), line_(line), answer_(answer), time_(line["time_s"].get<double>()) {}
 
-    /// All claims that do not hold.
+    /// Returns all claims that are false.
     std::vector<Fault> check() {
         if (answer_.contains("error")) {
             fault("a line is refused", answer_["error"].get<std::string>());
@@ -87,7 +87,7 @@ private:
             fault("a job that is not preemptible is moved or stopped", name);
         if (changed && !held.empty() && job.value("restarting", false))
             fault("a job is moved or stopped in the middle of its restart", name);
-        // Promises count for more.
+        // Promises take precedence.
         const bool promises = std::any_of(line_["jobs"].begin(), line_["jobs"].end(),
                                           [](const Json& each) { return each.contains("deadline_s"); });
         if (changed && !held.empty() && !promises &&
@@ -120,8 +120,8 @@ private:
             fault("a size that the job must not have", name);
     }
 
-    /// Of pairs that nobody measured the answer says what it expects, and they come together only where a
-    /// gain is likely.
+    /// For unmeasured pairs the answer states what it expects, and they come together only if a gain is
+    /// likely.
     void check_estimates() {
         for (const Json& pair : answer_.value("pairs", Json::array())) {
             const std::string name = pair["jobs"].dump();
@@ -178,7 +178,7 @@ private:
             fault("kept, but with an end after the deadline", name);
         const StormJob& known = storm_.jobs().at(name);
         const bool misreported = storm_.misreported().contains(name);
-        // The page on deadlines says that quotas are not in the plans over time.
+        // The page on deadlines says that plans over time ignore quotas.
         if (known.promised && !known.excused && !misreported && !job.contains("team") &&
             (promise == "broken" || promise == "refused"))
             fault(promise + ", although it does what the plans say", name + ": " + got.value("why", ""));
@@ -191,7 +191,7 @@ private:
         check_even_with_all(job, got, name);
     }
 
-    /// "Even with all GPUs for itself" is wrong where the job ends in time with what it has in this answer.
+    /// "Even with all GPUs for itself" is wrong if the job ends in time with what it has in this answer.
     void check_even_with_all(const Json& job, const Json& got, const std::string& name) {
         if (got.value("why", "").find("even with all GPUs") == std::string::npos || got["nodes"].empty() ||
             !got.contains("goodput") || !job.contains("remaining_examples") ||
@@ -205,8 +205,8 @@ private:
         fault("not even with all GPUs, but with those that it has", name, true);
     }
 
-    /// Whether some node that is there could take the job alone, were nothing else on it. Only for jobs of
-    /// whose sizes there can be no doubt.
+    /// Whether some available node could take the job alone if it were empty. Only for jobs whose sizes are
+    /// beyond doubt.
     bool is_possible(const Json& job, const std::string& why) const {
         const int least = job["gpus"][job["adapt"] == "none" ? 1 : 0].get<int>();
         if ((least & (least - 1)) != 0 || job.contains("host") || job.contains("team")) return false;
@@ -233,7 +233,7 @@ private:
         return false;
     }
 
-    /// A job that runs is not stopped while all of its GPUs stay idle.
+    /// A running job is not stopped while all of its GPUs stay idle.
     void check_stop(const Json& job, const Json& got) {
         const Json held = held_by(job);
         if (held.empty() || !got["nodes"].empty() || job.contains("team") || job.contains("host") ||
@@ -241,7 +241,7 @@ private:
             return;
         for (const Json& share : held) {
             const auto node = share[0].get<std::string>();
-            // A job on several nodes has these for itself.
+            // A job on several nodes has them to itself.
             for (const Json& other : answer_["plan"])
                 if (other["nodes"].size() > 1 &&
                     std::any_of(other["nodes"].begin(), other["nodes"].end(),

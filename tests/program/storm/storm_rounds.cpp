@@ -1,15 +1,15 @@
-// Storms of rounds for `goodput plan`: random clusters with deadlines and pairs, each answer fed back as the
-// next round's state. Prints every claim that does not hold, with the smallest storm that shows it, and ends
-// with status 1 if there is one.
+// Storms of rounds for `goodput plan`: random clusters with deadlines and pairs, in which each answer
+// becomes the state of the next round. Prints every false claim with the smallest storm that shows it, and
+// then exits with status 1.
 //
 //     storm_rounds PROGRAM [--seed N] [--rounds N] [--kind deadlines|pairs|both|crowds] [--write FOLDER]
 //                          [--slack-ms N] [--world N] [--feature NAME]
 //
-// `--seed random` takes a fresh seed and says which. `--write` keeps the lines of every fault's smallest
-// storm.
-// `--feature` leaves out all but the features of storms that are named so (cluster_storm.hpp); it may be
-// given several times. `--world` runs one storm only and writes its lines, as they are asked, to standard
-// output.
+// `--seed random` draws a fresh seed and prints it. `--write` keeps the lines
+// of every fault's smallest storm. `--feature` limits storms to the features
+// with that name (cluster_storm.hpp); it may be given several times. `--world`
+// runs a single storm and writes its lines to standard output as they are
+// asked.
 
 #include <algorithm>
 #include <chrono>
@@ -104,8 +104,8 @@ private:
         }
     }
 
-    /// The answer to a line. A line that takes longer than it may is a fault; a longer one than ten seconds
-    /// beyond that is reported in the same way as a crash.
+    /// Returns the answer to a line. A line that takes longer than it may is a fault. One that takes ten
+    /// seconds more than that is reported like a crash.
     Json ask(Program& program, const Json& line, double limit_ms, std::vector<Fault>& faults) {
         const auto start = std::chrono::steady_clock::now();
         Json answer = Json::parse(program.ask(line.dump()));
@@ -142,12 +142,12 @@ private:
             };
             Json answer;
             try {
-                // Without a deadline a proof may take its time, but not for ever.
+                // Without a deadline a proof may take long, but not for ever.
                 answer = ask(program, line, line.value("deadline_ms", 8000.0), faults);
                 if (wishes_.world) std::cerr << answer.dump() << "\n";
                 add(LineClaims(storm, line, answer).check());
                 if (!answer.contains("error") && storm.random().chance(0.5)) {
-                    // A plan that a deadline_ms cuts off need not come out the same twice.
+                    // If a deadline_ms cuts off a plan, asking twice need not give the same plan.
                     ChangedLines changed(storm, before, line, answer, ask_anew);
                     if (kind == Kind::deadlines && !line.contains("deadline_ms")) {
                         add(changed.follow_advice());

@@ -1,20 +1,11 @@
 #ifndef GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 #define GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 
-// The program behind every objective of this folder. Let j be a group of equal jobs (copies_j of them), t a
-// GPU type, x a share of time, l a level that should be high for all jobs, and u_j a concave utility of the
-// rate:
-//
-//     max  sum_j copies_j (sum_t value_jt x_jt + u_j(e_j)) + reward l        e_j = sum_t rate_jt x_jt
-//     s.t. sum_t x_jt <= 1                          (price of the job's time)
-//          e_j >= slope_j l + floor_j               (price of its rate; jobs that have a floor, a slope or u)
-//          sum_j copies_j use_jt x_jt <= 1          (price of the type)
-//
-// Mehrotra's predictor-corrector method (1992), an interior-point method, solves it. A job's two rows form
-// a 2 x 2 system. Eliminating these systems leaves one linear system in the types' prices and the level, so
-// an iteration is a few passes over the jobs. Ten to thirty iterations suffice for any number of jobs. The
-// method ends near the middle of all optimal answers, so that equal jobs get equal shares, and every price
-// that is above 0 in any optimal answer is above 0.
+// Solves a GroupProgram (group_program.hpp) by Mehrotra's predictor-corrector method (central_path.hpp).
+// The two rows of a job form a 2 x 2 system. Eliminating these systems leaves one linear system in the types'
+// prices and the level, so an iteration is a few passes over the jobs. Ten to thirty iterations suffice for
+// any number of jobs. The method ends near the middle of all optimal answers, so that equal jobs get equal
+// shares, and every price that is above 0 in any optimal answer is above 0.
 //
 // Two groups may also have columns in common: a pair of jobs takes time of both groups and has a rate for
 // each. Groups that are linked by pairs cannot be eliminated one by one. With pairs, the linear system of
@@ -33,7 +24,6 @@
 // where a group cannot run, rows of rates for which nothing is required) always have slack 0 and price 1.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -43,99 +33,11 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include "goodput/share/detail/central_path.hpp"
+#include "goodput/share/detail/group_program.hpp"
 #include "goodput/share/detail/pair_factor.hpp"
 
 namespace goodput::inline v0_1::detail {
-
-/// Time that pairs of jobs of two groups, or of one group, spend together on a GPU type.
-struct PairColumn {
-    std::array<std::size_t, 2> group{};  ///< the same index twice if both jobs are of one group
-    std::size_t type = 0;
-    std::array<double, 2> rate{};  ///< rate of each group's job
-    double use = 0;                ///< fraction of the type's capacity that one pair uses
-    double value = 0;
-    double copies = 1;  ///< number of equal pairs
-};
-
-/// The program above. Lists are by group of jobs, or by group and type.
-struct GroupProgram {
-    std::size_t types = 0;
-    std::vector<double> copies{};  ///< number of equal jobs
-    std::vector<double> use{};     ///< fraction of a type's capacity; 0 if the group cannot run there
-    std::vector<double> rate{};    ///< 0 if the group cannot run there
-    std::vector<double> value{};   ///< value of a share of 1
-    std::vector<double> slope{};   ///< rate asked for per unit of the level
-    std::vector<double> floor{};   ///< rate asked for at level 0
-    bool utility = false;          ///< true: every group has a utility
-    double reward = 0;             ///< value of a unit of the level
-    std::vector<PairColumn> pairs{};
-
-    [[nodiscard]] std::size_t groups() const { return copies.size(); }
-};
-
-/// The utility of groups without a utility.
-struct NoUtility {
-    [[nodiscard]] double slope(std::size_t, double) const { return 0; }
-    [[nodiscard]] double elasticity(std::size_t, double) const { return 1; }
-};
-
-/// Slacks (what is left of limits) of one kind, the prices of these limits, and the changes of both. In the
-/// end, the slack or the price of each limit is 0.
-struct SlacksAndPrices {
-    Eigen::ArrayXXd slack{}, price{}, dslack{}, dprice{};
-    Eigen::ArrayXXd wanted{};  ///< the products' targets, less the products of the changes
-    Eigen::ArrayXd weights{};  ///< by row: the number of jobs that it represents
-
-    void reset(const Eigen::ArrayXd& of_rows, Eigen::Index columns) {
-        weights = of_rows;
-        slack = dslack = dprice = Eigen::ArrayXXd::Zero(of_rows.size(), columns);
-        price = Eigen::ArrayXXd::Ones(of_rows.size(), columns);
-    }
-    /// Sum of all products of slack and price after steps of these sizes.
-    [[nodiscard]] double products(double primal, double dual) const {
-        double sum = 0;
-        for (Eigen::Index i = 0; i < slack.cols(); ++i)
-            sum += ((slack.col(i) + primal * dslack.col(i)) * (price.col(i) + dual * dprice.col(i)) * weights)
-                       .sum();
-        return sum;
-    }
-    [[nodiscard]] Eigen::ArrayXXd ratio() const { return slack / price; }
-    /// Change of the slack at an unchanged price.
-    [[nodiscard]] Eigen::ArrayXXd gain() const { return wanted / price - slack; }
-};
-
-/// Takes Mehrotra's steps from the method's present point. Returns whether they converged: the mean product
-/// of slack and price is within `accuracy`, and rows are violated by at most `most_error`, both relatively.
-template <class Method>
-bool follow_centre(Method& method, double accuracy, double most_error, std::size_t& iterations) {
-    constexpr std::size_t most_iterations = 200;
-    for (; iterations < most_iterations; ++iterations) {
-        const double error_before = method.error_;
-        method.measure();
-        const double centre = method.centre_, size = method.worth_ / method.products_;
-        if (centre <= accuracy * size && method.error_ <= most_error) return true;
-        // If rounding keeps rows from holding this well, further steps only make them worse.
-        if (centre <= 0.1 * accuracy * size && method.error_ >= 0.5 * error_before && !method.lacks_pairs())
-            return false;
-        if (!method.factor()) return false;
-        // First go straight towards the end, to see how far that leads. Then correct the direction
-        // accordingly.
-        method.find_direction(0, 0);
-        const double part = std::clamp(method.centre_after_step() / centre, 0.0, 1.0);
-        // If the first step does not get close to the end, the correction is not worth much, so it is
-        // limited.
-        method.find_direction(centre * part * part * part, 3 * centre);
-        if (!std::isfinite(method.centre_after_step())) return false;
-        if (method.centre_after_step() > 2 * centre && centre <= 1e-4 * size) {
-            // The corrected direction leads away from the end: go without the correction.
-            method.find_direction(0.3 * centre, 0);
-            // If limits leave no room, rounding decides: stop here rather than go back.
-            if (!(method.centre_after_step() <= 2 * centre)) return false;
-        }
-        method.let_pairs_join(centre);
-    }
-    return false;
-}
 
 /// Solves a GroupProgram. `utility.slope(group, rate)` is u', above 0 and decreasing, and
 /// `utility.elasticity(group, rate)` is -rate u'' / u', above 0.
@@ -233,24 +135,7 @@ private:
     }
 
     /// Chooses the pairs of the first steps: for each group, the one in which its jobs do most; or all.
-    void choose_pairs(bool all) {
-        place_.assign(all_pairs_.size(), absent);
-        std::vector<std::size_t> best(static_cast<std::size_t>(copies_.size()), absent);
-        std::vector<double> most(best.size(), 0);
-        for (std::size_t k = 0; k < all_pairs_.size(); ++k) {
-            if (all) add_pair(k);
-            const PairColumn& pair = all_pairs_[k];
-            const double done = pair.value + pair.rate[0] + pair.rate[1];
-            for (std::size_t i = 0; i < 2; ++i)
-                if (pair.rate[i] > 0 && done > most[pair.group[i]]) {
-                    best[pair.group[i]] = k;
-                    most[pair.group[i]] = done;
-                }
-        }
-        for (const std::size_t k : best)
-            if (k != absent) add_pair(k);
-        pose_pairs();
-    }
+    void choose_pairs(bool all);
     /// Lets a pair take part, unless it does already.
     void add_pair(std::size_t k) {
         if (place_[k] != absent) return;
@@ -260,101 +145,15 @@ private:
     }
     /// Declares which rows meet: those of a group, those of a group and of the types, and those of two
     /// groups with pairs.
-    void pose_pairs() {
-        const Index groups = copies_.size(), types = uses_.cols();
-        std::vector<std::pair<Index, Index>> meets;
-        for (const PairColumn& pair : pairs_) {
-            const Index a = index(pair.group[0]), b = index(pair.group[1]);
-            if (a == b) continue;
-            meets.emplace_back(2 * a, 2 * b);
-            if (has_row_(b) > 0) meets.emplace_back(2 * a, 2 * b + 1);
-            if (has_row_(a) > 0) meets.emplace_back(2 * a + 1, 2 * b);
-            if (has_row_(a) * has_row_(b) > 0) meets.emplace_back(2 * a + 1, 2 * b + 1);
-        }
-        for (Index g = 0; g < groups; ++g) {
-            if (has_row_(g) > 0) meets.emplace_back(2 * g, 2 * g + 1);
-            for (Index t = 0; t < types; ++t)
-                for (Index row = 2 * g; row <= 2 * g + (has_row_(g) > 0); ++row)
-                    meets.emplace_back(row, 2 * groups + t);
-        }
-        std::vector<Index> block_of;
-        for (Index g = 0; g < groups; ++g) block_of.insert(block_of.end(), 2, g);
-        for (Index t = 0; t < types; ++t) block_of.push_back(groups + t);
-        factor_of_pairs_.pose(block_of, meets);
-    }
+    void pose_pairs();
     /// Lets pairs take part that the step would make too cheap, and limits the step so that none of them
     /// becomes so cheap.
-    void let_pairs_join(double centre) {
-        if (!lacks_pairs()) return;
-        const Array no_shift = Array::Zero(copies_.size());
-        const Array change =
-            costs_of(all_pairs_, time_.dprice, has_row_ * rate_.dprice.col(0), left_.dprice, no_shift);
-        const Array kept = 1 + step_dual_ * change / absent_costs_.max(1e-300);
-        const double too_cheap = std::max(1 - reach, 0.3 * std::min(centre_after_step() / centre, 1.0));
-        std::vector<std::size_t> cheapest(static_cast<std::size_t>(no_shift.size()), absent);  // by group
-        double least = 1;
-        for (std::size_t k = 0; k < all_pairs_.size(); ++k) {
-            if (place_[k] != absent || kept(index(k)) >= too_cheap) continue;
-            least = std::min(least, kept(index(k)));
-            for (const std::size_t g : all_pairs_[k].group)
-                if (cheapest[g] == absent || kept(index(k)) < kept(index(cheapest[g]))) cheapest[g] = k;
-        }
-        const double part = (1 - least_kept) / (1 - std::min(least, least_kept));
-        step_dual_ *= part;
-        if (has_utility_) step_primal_ = step_dual_;
-        const Index before = index(pairs_.size());
-        for (std::size_t k = 0; k < all_pairs_.size() && iterations_ >= patience; ++k) add_pair(k);
-        for (const std::size_t k : cheapest)
-            if (k != absent) add_pair(k);
-        if (index(pairs_.size()) == before) return;
-        place_new_pairs(before, centre, change);
-        pose_pairs();
-    }
+    void let_pairs_join(double centre);
     /// Gives the pairs from this place on shares and prices in the middle, as far as time is left.
-    void place_new_pairs(Index before, double centre, const Array& change) {
-        const Index pairs = index(pairs_.size());
-        for (Array2* list : {&pair_.slack, &pair_.price, &pair_.dslack, &pair_.dprice}) {
-            list->conservativeResize(pairs, 1);
-            list->bottomRows(pairs - before).setZero();
-        }
-        pair_.weights.conservativeResize(pairs);
-        pair_values_.conservativeResize(pairs);
-        Array joining = Array::Zero(copies_.size());
-        for (Index i = before; i < pairs; ++i)
-            for (const std::size_t g : pairs_[static_cast<std::size_t>(i)].group) joining(index(g)) += 1;
-        for (std::size_t k = 0; k < place_.size(); ++k) {
-            const Index i = index(place_[k]);
-            if (place_[k] == absent || i < before) continue;
-            const PairColumn& pair = all_pairs_[k];
-            pair_.weights(i) = pair.copies;
-            pair_values_(i) = pair.value;
-            pair_.price(i) = std::max(absent_costs_(index(k)), centre);
-            pair_.dprice(i) = change(index(k));
-            pair_.slack(i) = centre / pair_.price(i);
-            for (const Index g : {index(pair.group[0]), index(pair.group[1])})
-                pair_.slack(i) =
-                    std::min(pair_.slack(i), 0.3 * time_.slack(g) * copies_(g) / (joining(g) * pair.copies));
-            products_ += pair.copies;
-        }
-    }
+    void place_new_pairs(Index before, double centre, const Array& change);
     /// Adds the times of pairs to the time and the rate of each group's average job, and to the use of
     /// types.
-    void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const {
-        if (times.rows() == 0) return;
-        Array2 more = Array2::Zero(2, copies_.size());
-        for (Index k = 0; k < times.rows(); ++k) {
-            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
-            const double amount = pair.copies * times(k);
-            for (std::size_t i = 0; i < 2; ++i) {
-                const Index g = index(pair.group[i]);
-                more(0, g) += amount;
-                more(1, g) += amount * (pair.rate[i] - shift(g));
-            }
-            used(index(pair.type)) += amount * pair.use;
-        }
-        time += more.row(0).transpose() / copies_;
-        rate += more.row(1).transpose() / copies_;
-    }
+    void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const;
     /// Returns what a pair costs at prices of time, rates and types.
     [[nodiscard]] static Array costs_of(std::span<const PairColumn> pairs, const Array& time,
                                         const Array& rate, const Array& type, const Array& shift) {
@@ -516,86 +315,7 @@ private:
         return has_pairs() ? factor_pairs() : factor_blocks();
     }
     /// Sets up and factors the linear system in the changes of the prices of time, rates and types.
-    bool factor_pairs() {
-        const Index groups = copies_.size();
-        const Array2 ratios = share_.ratio();
-        const Array alpha = time_.ratio(), of_pair = pair_.ratio();
-        // A job with enough time left gets shift 0: its rows do not cancel.
-        Array most = alpha;
-        const auto shift_to = [&](Index g, double weight, double rate) {
-            if (weight <= most(g)) return;
-            most(g) = weight;
-            shift_(g) = rate;
-        };
-        for (Index t = 0; t < uses_.cols(); ++t)
-            for (Index g = 0; g < groups; ++g) shift_to(g, ratios(g, t), rates_(g, t));
-        for (Index k = 0; k < of_pair.size(); ++k) {
-            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
-            const double amount = pair.copies * of_pair(k);
-            const bool within = pair.group[0] == pair.group[1];
-            for (std::size_t i = 0; i < 2; ++i)
-                shift_to(index(pair.group[i]), (within ? 4 : 1) * amount / copies_(index(pair.group[i])),
-                         within ? 0.5 * (pair.rate[0] + pair.rate[1]) : pair.rate[i]);
-        }
-        shifted_ = rates_.colwise() - shift_;
-        PairFactor& system = factor_of_pairs_;
-        system.clear();
-        const Array2 weights = ratios.colwise() * copies_;
-        // By group, the entries of its two rows; by type, those of the type's row and each group's rows.
-        Eigen::Array<double, 3, Eigen::Dynamic> own(3, groups);
-        Array2 with_types = Array2::Zero(2 * groups, uses_.cols());
-        for (Index g = 0; g < groups; ++g) {
-            const double time = copies_(g) * alpha(g), both = shift_(g) * time;
-            own.col(g) << time, both, shift_(g) * both + (has_row_(g) > 0 ? copies_(g) * spread_(g) : 1);
-        }
-        for (Index t = 0; t < uses_.cols(); ++t)
-            for (Index g = 0; g < groups; ++g) {
-                const double weight = weights(g, t), rate = shifted_(g, t);
-                own.col(g) += weight * Eigen::Array3d(1, -rate, rate * rate);
-                with_types(2 * g, t) = weight * uses_(g, t);
-                with_types(2 * g + 1, t) = -weight * uses_(g, t) * rate;
-            }
-        std::size_t entry = 0;
-        Array of_types = (weights * uses_.square()).colwise().sum().transpose() + left_.ratio().col(0);
-        for (Index k = 0; k < of_pair.size(); ++k) {
-            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
-            const Index a = index(pair.group[0]), b = index(pair.group[1]), t = index(pair.type);
-            const double weight = pair.copies * of_pair(k), used = weight * pair.use;
-            const auto add = [&](Index g, double times, double rate) {
-                own.col(g) += weight * Eigen::Array3d(times * times, times * rate, rate * rate);
-                with_types(2 * g, t) += used * times;
-                with_types(2 * g + 1, t) += used * rate;
-            };
-            const double of_a = shift_(a) - pair.rate[0], of_b = shift_(b) - pair.rate[1];
-            of_types(t) += used * pair.use;
-            if (a == b) {
-                add(a, 2, of_a + of_b);
-                continue;
-            }
-            add(a, 1, of_a);
-            add(b, 1, of_b);
-            system.add(entry++, weight);
-            if (has_row_(b) > 0) system.add(entry++, weight * of_b);
-            if (has_row_(a) > 0) system.add(entry++, weight * of_a);
-            if (has_row_(a) * has_row_(b) > 0) system.add(entry++, weight * of_a * of_b);
-        }
-        for (Index g = 0; g < groups; ++g) {
-            system.add_to_diagonal(2 * g, own(0, g));
-            system.add_to_diagonal(2 * g + 1, own(2, g));
-            if (has_row_(g) > 0) system.add(entry++, own(1, g));
-            for (Index t = 0; t < uses_.cols(); ++t)
-                for (Index row = 2 * g; row <= 2 * g + (has_row_(g) > 0); ++row)
-                    system.add(entry++, with_types(row, t));
-        }
-        for (Index t = 0; t < uses_.cols(); ++t) system.add_to_diagonal(2 * groups + t, of_types(t));
-        // If the other prices determine one price, rounding must not make its diagonal entry negative.
-        for (double more = 1e-15; more < 1e-8; more *= 100)
-            if (system.compute(1 + more)) {
-                if (reward_ > 0) of_level_ = solved(Array::Zero(groups), slopes_, Array::Zero(uses_.cols()));
-                return true;
-            }
-        return false;
-    }
+    bool factor_pairs();
     /// Returns the changes of all prices that change each group's rows and those of the types by these
     /// amounts.
     [[nodiscard]] Eigen::VectorXd solved(const Array& time, const Array& rate, const Array& types) const {
@@ -705,44 +425,7 @@ private:
     }
     /// Sets the changes that change the rows of jobs by `h1` and `h2`, and those of types by `of_types`.
     void find_with_pairs(const Array2& gained, const Array& pair_gained, const Array& h1, const Array& h2,
-                         const Array& of_types, const Array& rate_gain) {
-        const Index groups = copies_.size(), types = uses_.cols();
-        Eigen::VectorXd change = solved(h1, h2, of_types);
-        const auto rates_in = [&](const Eigen::VectorXd& changes) -> Array {
-            return Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(changes.data() + 1, groups);
-        };
-        dlevel_ = 0;
-        if (reward_ > 0) {
-            dlevel_ = (level_error_ - (copies_ * slopes_ * rates_in(change)).sum()) /
-                      (copies_ * slopes_ * rates_in(of_level_)).sum();
-            change += dlevel_ * of_level_;
-        }
-        const Array of_shifted = Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(change.data(), groups);
-        rate_.dprice = has_row_ * rates_in(change);
-        left_.dprice = change.tail(types).array();
-        time_.dprice = of_shifted + shift_ * rate_.dprice.col(0);
-        share_.dprice =
-            uses_.rowwise() * left_.dprice.col(0).transpose() - shifted_.colwise() * rate_.dprice.col(0);
-        share_.dprice.colwise() += of_shifted;
-        share_.dslack = gained - share_.ratio() * share_.dprice;
-        share_.dprice = can_run_ * (share_.dprice + residual_);
-        const Array costs = costs_of(pairs_, of_shifted, rate_.dprice, left_.dprice, shift_);
-        pair_.dslack = pair_gained - pair_.ratio().col(0) * costs;
-        pair_.dprice = costs + pair_residual_;
-        // Make the rows hold to the last digit if that changes the slack only a little. Otherwise the next
-        // pass corrects them.
-        Array time = share_.dslack.rowwise().sum(), rates = (rates_ * share_.dslack).rowwise().sum();
-        Array used = by_type(uses_ * share_.dslack);
-        add_pairs(pair_.dslack, time, rates, used, Array::Zero(groups));
-        const auto exact = [](SlacksAndPrices& kind, const Array& by_row, const Array& by_price) {
-            kind.dslack = ((by_row - by_price).abs() <= 0.1 * kind.slack.col(0)).select(by_row, by_price);
-        };
-        exact(time_, -time_over_ - time_.slack.col(0) - time,
-              time_.gain().col(0) - time_.ratio().col(0) * time_.dprice.col(0));
-        exact(rate_, has_row_ * (rates - missing_ - slopes_ * dlevel_),
-              rate_gain - has_row_ * spread_ * rate_.dprice.col(0));
-        exact(left_, over_ - used, left_.gain().col(0) - left_.ratio().col(0) * left_.dprice.col(0));
-    }
+                         const Array& of_types, const Array& rate_gain);
     /// The same without pairs that tie groups to each other.
     void find_in_blocks(const Array2& gained, Array h1, Array h2, const Array& rate_gain) {
         const Array2 given_way = first_.colwise() * h1 + second_.colwise() * h2;
@@ -817,5 +500,7 @@ private:
 };
 
 }  // namespace goodput::inline v0_1::detail
+
+#include "goodput/share/detail/steps_with_pairs.hpp"
 
 #endif

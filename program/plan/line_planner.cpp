@@ -58,9 +58,6 @@ public:
     }
 
 private:
-    static int fewest_gpus(const goodput::Job& job) {
-        return job.adaptivity == goodput::Adaptivity::none ? job.max_gpus : job.min_gpus;
-    }
     /// Returns the job's rate alone on the GPUs that the pair's rates refer to, or nothing if it is unknown
     /// or 0.
     std::optional<double> rate_alone(const RoundPair& pair, std::size_t j, std::size_t type) {
@@ -71,7 +68,7 @@ private:
             if (node.gpu_type == type) node_size = std::max(node_size, node.gpus);
         if (node_size == 0) return std::nullopt;
         int gpus = pair.gpus.value_or(
-            std::max(fewest_gpus(now.jobs[pair.jobs[0]]), fewest_gpus(now.jobs[pair.jobs[1]])));
+            std::max(now.jobs[pair.jobs[0]].fewest_gpus(), now.jobs[pair.jobs[1]].fewest_gpus()));
         if (!pair.gpus)
             for (const std::size_t job : pair.jobs) {
                 const int replica = now.jobs[job].types[type].gpus_per_replica;

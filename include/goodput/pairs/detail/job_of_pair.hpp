@@ -14,11 +14,6 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// The fewest GPUs that a job may be given.
-inline int fewest_gpus(const Job& job) {
-    return job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
-}
-
 /// Returns the job that represents the pair of jobs `a` and `b`, both planned, and that holds `held`.
 inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Placement& held) {
     Job both{.name = a.name + " + " + b.name,
@@ -28,7 +23,7 @@ inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Pl
              .adaptivity = Adaptivity::gpus,
              .initial_batch = 1,
              .target_batch = 1};
-    both.min_gpus = std::min(std::max(fewest_gpus(a), fewest_gpus(b)), both.max_gpus);
+    both.min_gpus = std::min(std::max(a.fewest_gpus(), b.fewest_gpus()), both.max_gpus);
     for (std::size_t t = 0; t < pair.parts.size(); ++t) {
         const TypeLimits &of_a = a.types[t], &of_b = b.types[t];
         TypeLimits& limits = both.types.emplace_back();
@@ -55,7 +50,7 @@ inline bool may_pair(const JobPair& pair, const Job& a, const Job& b) {
     };
     const bool apart = !a.within.empty() && !b.within.empty() && a.within != b.within;
     if (!is_plain(a) || !is_plain(b) || apart) return false;
-    if (std::max(fewest_gpus(a), fewest_gpus(b)) > std::min(a.max_gpus, b.max_gpus)) return false;
+    if (std::max(a.fewest_gpus(), b.fewest_gpus()) > std::min(a.max_gpus, b.max_gpus)) return false;
     return std::ranges::any_of(job_of_pair(pair, a, b, {}).types,
                                [](const TypeLimits& on) { return on.max_atomic_batch > 0; });
 }

@@ -249,89 +249,11 @@ private:
     ///
     ///     price * capacity over all rows, and
     ///     the largest total of value - price that single jobs and disjoint pairs can have.
-    [[nodiscard]] std::vector<std::size_t> pairs_at_prices() {
-        const AllotmentProblem& problem = engine_.problem();
-        double bound = 0;
-        for (std::size_t row = 0; row < problem.capacity.size(); ++row)
-            if (!pairing_->is_place(row)) bound += problem.capacity[row] * prices_[row];
-        std::vector<double> alone(jobs().size());
-        for (std::size_t j = 0; j < jobs().size(); ++j)
-            for (std::size_t k = 0; k < problem.options_of(j); ++k)
-                alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
-        std::vector<char> kept(jobs().size());
-        for (const JobPair& pair : pairing_->pairs)
-            if (pairing_->is_kept(pair))
-                for (const std::size_t job : pair.jobs) {
-                    alone[job] = 0;
-                    kept[job] = 1;
-                }
-        std::vector<std::size_t> pairs, of_weighed;
-        std::vector<WeighedPair> weighed;
-        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p) {
-            const JobPair& pair = pairing_->pairs[p];
-            double worth = 0;
-            for (const OnBoth& on : pairing_->on_both[p]) {
-                double above = worth_of(on);
-                for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
-                worth = std::max(worth, above);
-            }
-            if (pairing_->is_kept(pair)) {
-                bound += worth;
-                pairs.push_back(p);
-            } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
-                weighed.push_back({pair.jobs, worth});
-                of_weighed.push_back(p);
-            }
-        }
-        const PairChoice choice =
-            choose_pairs(alone, weighed, [&](std::size_t w) { return !refused_[of_weighed[w]]; });
-        for (const auto* chosen : {&choice.pairs, &choice.spare})
-            for (const std::size_t w : *chosen) pairs.push_back(of_weighed[w]);
-        std::ranges::sort(pairs);
-        bound_ = std::min(bound_, bound + choice.bound);
-        return pairs;
-    }
+    [[nodiscard]] std::vector<std::size_t> pairs_at_prices();
 
     /// Finds which pairs run together, and on what, in steps that alternate: prices choose the pairs, and
     /// the best mix of these pairs and of single jobs sets the next prices. Keeps the best mix found.
-    void find_mix(const Clock& clock) {
-        const AllotmentProblem& problem = engine_.problem();
-        AllotOptions mixing = options_;
-        mixing.most_states = std::min(mixing.most_states, most_mix_states);
-        const auto counts = [&](std::size_t row) { return !pairing_->is_place(row); };
-        prices_ = engine_.allotted().prices;
-        mix_ = {};
-        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p)
-            if (pairing_->is_kept(pairing_->pairs[p])) {
-                mix_.pairs.push_back(p);
-                mix_.wanted.push_back(configuration_of(held_by(pairing_->pairs[p]), real_.cluster));
-            }
-        double most = -std::numeric_limits<double>::infinity();
-        for (int n = 0; n < most_mixes; ++n) {
-            const std::vector<std::size_t> pairs = pairs_at_prices();
-            const PairMixer mixer(problem, jobs().size(), prices_, counts);
-            std::vector<MixedPair> mixed;
-            std::vector<std::vector<Configuration>> configurations;
-            for (const std::size_t p : pairs) pose(p, mixer, mixed, configurations.emplace_back());
-            mixing.deadline = clock.left();
-            if (n > 0 && mixing.deadline == std::chrono::nanoseconds(0)) break;
-            const PairMix mix = mixer.mix(mixed, chooser_, mixing);
-            if (mix.prices.empty()) break;
-            if (mix.objective > most) {
-                most = mix.objective;
-                mix_ = {};
-                for (std::size_t i = 0; i < pairs.size(); ++i)
-                    if (mix.offers[i] != no_option) {
-                        mix_.pairs.push_back(pairs[i]);
-                        mix_.wanted.push_back(configurations[i][mix.offers[i]]);
-                    }
-            }
-            if (bound_ - most <= options_.enough(bound_)) break;
-            const double step = n == 0 ? 1 : 1.0 / (n + 1);
-            for (std::size_t row = 0; row < prices_.size(); ++row)
-                prices_[row] += step * (mix.prices[row] - prices_[row]);
-        }
-    }
+    void find_mix(const Clock& clock);
     template <class Mixer>
     void pose(std::size_t p, const Mixer& mixer, std::vector<MixedPair>& mixed,
               std::vector<Configuration>& configurations) const {
@@ -355,86 +277,14 @@ private:
     /// Returns the pairs to plan with next, and what jobs and pairs hold then. The pairs are those to which
     /// the last pass gave GPUs or, if only chosen pairs were planned (together_only), those of the best
     /// mix.
-    [[nodiscard]] Pass pass_after(int number, const Clock& clock) {
-        const Plan& plan = engine_.last_plan();
-        Pass pass{.together_only = pairing_->together_only};
-        std::vector<Configuration> wanted;  // by pair
-        if (pairing_->pairs.empty()) {
-            bound_ = plan.bound;
-        } else if (pairing_->together_only) {
-            bool refused = number == 0;
-            for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
-                if (!runs(i)) {
-                    refused_[pairing_->planned[i]] = 1;
-                    refused = true;
-                }
-            if (refused) find_mix(clock);
-            pass.pairs = mix_.pairs;
-            wanted = mix_.wanted;
-        } else {
-            prices_ = engine_.allotted().prices;
-            (void)pairs_at_prices();
-            const auto on_drained = [&](const JobPair& pair) {
-                return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
-                           return real_.cluster.nodes[share.node].drained;
-                       });
-            };
-            if (number == 0 && std::ranges::none_of(pairing_->pairs, on_drained))
-                bound_ = std::min(bound_, plan.bound);
-            for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
-                if (runs(i)) {
-                    pass.pairs.push_back(pairing_->planned[i]);
-                    wanted.push_back(plan.decisions[job_of(i)].option.configuration);
-                }
-        }
-        find_holders(plan, wanted, pass);
-        return pass;
-    }
+    [[nodiscard]] Pass pass_after(int number, const Clock& clock);
 
     /// Decides who holds, before the next pass, the GPUs that two jobs share now. If the pair is planned
     /// again, it keeps them. If its jobs separate, the job to which the plan gives the same GPUs keeps them
     /// or, if the plan gives them to both or to neither, the job of larger value. If to neither, another
     /// pair of one of the jobs comes first if it should get the same GPUs. Pairs that hold nothing then
     /// take over what one of their jobs holds if they should get the same GPUs.
-    void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const {
-        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
-        pass.of_pairs.resize(pass.pairs.size());
-        const auto is_on = [&](const Configuration& given, const Placement& held) {
-            return given.same_gpus(configuration_of(held, real_.cluster));
-        };
-        const auto is_of = [&](std::size_t i, std::size_t job) {
-            return std::ranges::count(pairing_->pairs[pass.pairs[i]].jobs, job) > 0;
-        };
-        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p) {
-            const JobPair& pair = pairing_->pairs[p];
-            if (!pair.together) continue;
-            for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
-            const Placement& held = held_by(pair);
-            auto [keeper, other] = pair.jobs;
-            const Decision &first = plan.decisions[keeper], &second = plan.decisions[other];
-            const bool on[] = {is_on(first.option.configuration, held),
-                               is_on(second.option.configuration, held)};
-            if (on[0] == on[1] ? second.value > first.value : on[1]) std::swap(keeper, other);
-            Placement* holder = &pass.of_jobs[keeper];
-            for (std::size_t i = 0; i < pass.pairs.size(); ++i)
-                if (pass.pairs[i] == p ||
-                    (pass.of_pairs[i].empty() && (is_of(i, keeper) || is_of(i, other)) && !on[0] && !on[1] &&
-                     is_on(wanted[i], held))) {
-                    holder = &pass.of_pairs[i];
-                    break;
-                }
-            *holder = held;
-        }
-        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
-            auto [keeper, other] = pairing_->pairs[pass.pairs[i]].jobs;
-            if (jobs()[other].restart_cost_seconds > jobs()[keeper].restart_cost_seconds)
-                std::swap(keeper, other);
-            for (const std::size_t job : {keeper, other})
-                if (Placement& held = pass.of_jobs[job];
-                    pass.of_pairs[i].empty() && !held.empty() && is_on(wanted[i], held))
-                    pass.of_pairs[i] = std::exchange(held, {});
-        }
-    }
+    void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const;
 
     const Plan& plan_pass(const Pass& pass, const AfterStep& step) {
         pairing_->planned = pass.pairs;
@@ -465,100 +315,16 @@ private:
     }
 
     /// Turns the last pass into a plan for the snapshot's jobs.
-    void take_plan() {
-        plan_ = engine_.last_plan();
-        plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
-        leave_as_it_is();
-        plan_.decisions.resize(jobs().size());
-        if (pairing_->pairs.empty()) return;
-        std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
-        const std::size_t limits = plan_.limits.size() - pairing_->places;
-        plan_.limits.resize(limits);
-        std::erase_if(plan_.conflicts,
-                      [&](const LimitConflict& conflict) { return conflict.limit >= limits; });
-        for (LimitConflict& conflict : plan_.conflicts) name_jobs_of_pairs(conflict.jobs);
-        for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
-            if (runs(i)) give(i);
-        plan_.move_cost_seconds = 0;
-        for (std::size_t j = 0; j < jobs().size(); ++j) {
-            if (engine_.is_set_aside(j)) continue;
-            Decision& decision = plan_.decisions[j];
-            decision.action = action_of(jobs()[j].placement, decision.placement, real_.cluster);
-            decision.starts = decision.action == Action::start || decision.action == Action::move ||
-                              decision.action == Action::restart;
-            plan_.move_cost_seconds += move_cost_of(real_, j, decision.placement);
-        }
-        plan_.bound = std::max(bound_, plan_.objective);
-        if (plan_.bound - plan_.objective <= options_.enough(plan_.bound))
-            plan_.status = AllotStatus::optimal;
-        else if (plan_.status == AllotStatus::optimal)
-            plan_.status = AllotStatus::feasible;
-    }
+    void take_plan();
 
     /// Replaces each pair of the pass by its two jobs, and names every job once.
-    void name_jobs_of_pairs(std::vector<std::size_t>& named) const {
-        std::set<std::size_t> all;
-        for (const std::size_t job : named)
-            if (job < jobs().size())
-                all.insert(job);
-            else
-                for (const std::size_t partner : pairing_->pair(job - jobs().size()).jobs)
-                    all.insert(partner);
-        named.assign(all.begin(), all.end());
-    }
+    void name_jobs_of_pairs(std::vector<std::size_t>& named) const;
 
     /// Gives a job whose partner is set aside the same decision as its partner.
-    void leave_as_it_is() {
-        for (const auto& [job, partner] : left_) {
-            Decision& decision = plan_.decisions[job];
-            const Decision& partner_decision = plan_.decisions[partner];
-            decision.option.configuration = partner_decision.option.configuration;
-            decision.placement = partner_decision.placement;
-            decision.action = partner_decision.action;
-            decision.verdict.outcome = partner_decision.verdict.outcome;
-            if (!partner_decision.placement.empty()) {
-                decision.shares_with = partner;
-                plan_.decisions[partner].shares_with = job;
-            }
-        }
-    }
+    void leave_as_it_is();
 
     /// Gives a pair's jobs what the pair was given.
-    void give(std::size_t index) {
-        const JobPair& pair = pairing_->pair(index);
-        const Decision& given = engine_.last_plan().decisions[job_of(index)];
-        const std::size_t k = chosen(index);
-        const Configuration& configuration = engine_.options_of(job_of(index))[k].configuration;
-        const std::array<double, 2>& parts = pair.parts[configuration.first().gpu_type];
-        for (std::size_t i = 0; i < 2; ++i) {
-            const std::size_t j = pair.jobs[i];
-            const Job& job = jobs()[j];
-            Decision& decision = plan_.decisions[j];
-            decision = {};
-            decision.option.configuration = configuration;
-            if (const std::size_t alone = find_option(engine_.options_of(j), configuration);
-                alone != no_index)
-                decision.option = engine_.options_of(j)[alone];
-            // As in the Scheduler: the policy may have valued a forecast, but the job runs at its present
-            // state. It keeps its batch plan if that is about as good.
-            const bool keeps_plan = joints_.predictor.keep_running_plan &&
-                                    job.running_plan.atomic_batch > 0 &&
-                                    configuration_of(job.placement, real_.cluster).same_gpus(configuration);
-            if (joints_.policy.expected_gradient || keeps_plan)
-                predict_one(joints_, real_, j, keeps_plan, decision.option);
-            decision.option.goodput *= parts[i];
-            decision.part_of_speed = parts[i];
-            decision.option.configuration = given.option.configuration;
-            if (const OnBoth* on = pairing_->find(pairing_->planned[index], configuration);
-                on && given.value != 0)
-                decision.value = on->values[i];
-            decision.placement = given.placement;
-            decision.shares_with = pair.jobs[1 - i];
-            decision.verdict.reason = "shares " + describe(real_.cluster, given.option.configuration) +
-                                      " with '" + jobs()[pair.jobs[1 - i]].name + "': " + rounded(parts[i]) +
-                                      " of its speed alone, " + rounded(parts[0] + parts[1]) + " together";
-        }
-    }
+    void give(std::size_t index);
     static std::string rounded(double part) { return rounded_text_of(std::round(part * 1000) / 1000); }
 
     std::unique_ptr<PairRound> pairing_ = std::make_unique<PairRound>();  // the wrapped parts point to it
@@ -608,5 +374,8 @@ GOODPUT_BODY std::vector<DecisionExplanation> PairsEngine::explain(const PolicyJ
 GOODPUT_BODY const Plan& PairsEngine::last_plan() const { return round_->last_plan(); }
 
 }  // namespace goodput::inline v0_1
+
+#include "goodput/pairs/detail/next_pass.hpp"
+#include "goodput/pairs/detail/plan_of_pairs.hpp"
 
 #endif

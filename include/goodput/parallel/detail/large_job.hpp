@@ -56,7 +56,7 @@ struct LargeJob {
         for (TypeLimits& type : any.types) type.gpus_per_replica = 1;
         held = round.held_by(job);
         most = job.max_gpus;
-        least = has_fixed_gpus(job) ? job.max_gpus : job.min_gpus;
+        least = job.fewest_gpus();
         for (const Pool& pool : round.pools) {
             if (!large.knows(pool.gpu_type)) continue;
             std::vector<PoolShare> of_pool{pool.share({})};

@@ -42,11 +42,16 @@ def main():
     spec = folder / "spec.json"
     spec.write_text(json.dumps(SPEC))
     environment = dict(os.environ)
+    # While there is a file "slow", every replay takes a second longer, so that an array can be cancelled halfway.
+    slow, program = folder / "slow", folder / "program.sh"
+    program.write_text(f'#!/bin/sh\n[ -e "{slow}" ] && sleep 1\nexec "{Path(arguments.program).resolve()}" "$@"\n')
+    program.chmod(0o755)
+    slow.touch()
 
     def sweep(*options):
         command = [sys.executable, arguments.sweep, *map(str, options)]
         if options[0] != "merge":
-            command += ["--program", arguments.program]
+            command += ["--program", str(program)]
         ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         print(ran.stdout, end="", flush=True)
         assert ran.returncode == 0, f"{options}: {ran.returncode}"
@@ -76,6 +81,7 @@ def main():
         subprocess.run(["scancel", "--name=goodput-sweep"], env=environment, check=True)
         wait_until(lambda: not queued(), "an array that was cancelled ends")
         first = done()
+        slow.unlink()
         assert first < REPLAYS, "the array ended before it could be cancelled"
         assert f"{REPLAYS - first} of {REPLAYS} replays" in sweep("submit", spec, "--out", out, "--tasks", 6)
         wait_until(lambda: done() == REPLAYS, "all replays")

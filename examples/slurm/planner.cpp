@@ -91,9 +91,7 @@ bool Planner::all_answer(const State& state, const goodput::Placement& placement
 }
 
 bool Planner::all_take_new(const goodput::Placement& placement) const {
-    return std::none_of(placement.begin(), placement.end(), [&](const goodput::NodeShare& share) {
-        return snapshot_.cluster.nodes[share.node].drained;
-    });
+    return !goodput::on_drained(placement, snapshot_.cluster);
 }
 
 goodput::JobNews Planner::hear(const Job& job) {

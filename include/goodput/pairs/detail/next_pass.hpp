@@ -4,20 +4,16 @@
 // Which pairs the next pass of a PairsRound (pairs_round.hpp) has as jobs, and what each of them holds.
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <chrono>
 #include <cstddef>
 #include <limits>
-#include <optional>
-#include <set>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/placement.hpp"
 #include "goodput/pairs/detail/pair_choice.hpp"
 #include "goodput/pairs/detail/pair_mix.hpp"
 #include "goodput/pairs/detail/paired_parts.hpp"
@@ -128,12 +124,10 @@ inline PairsRound::Pass PairsRound::pass_after(int number, const Clock& clock) {
     } else {
         prices_ = engine_.allotted().prices;
         (void)pairs_at_prices();
-        const auto on_drained = [&](const JobPair& pair) {
-            return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
-                       return real_.cluster.nodes[share.node].drained;
-                   });
+        const auto stays_on_drained = [&](const JobPair& pair) {
+            return pair.together && on_drained(held_by(pair), real_.cluster);
         };
-        if (number == 0 && std::ranges::none_of(pairing_->pairs, on_drained))
+        if (number == 0 && std::ranges::none_of(pairing_->pairs, stays_on_drained))
             bound_ = std::min(bound_, plan.bound);
         for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
             if (runs(i)) {

@@ -41,6 +41,7 @@
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/placement.hpp"
 #include "goodput/pairs/detail/job_of_pair.hpp"
 #include "goodput/pairs/detail/pair_choice.hpp"
 #include "goodput/pairs/detail/pair_mix.hpp"
@@ -237,10 +238,8 @@ private:
     /// nodes.
     [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
         const Placement& held = jobs()[job].placement;
-        const bool drained = std::ranges::any_of(
-            held, [&](const NodeShare& share) { return real_.cluster.nodes[share.node].drained; });
-        return drained && engine_.options_of(job)[option].configuration.same_gpus(
-                              configuration_of(held, real_.cluster))
+        return on_drained(held, real_.cluster) && engine_.options_of(job)[option].configuration.same_gpus(
+                                                      configuration_of(held, real_.cluster))
                    ? 0
                    : price_of(job, option, prices_);
     }

@@ -5,21 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <limits>
-#include <optional>
 #include <set>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/pairs/detail/pair_choice.hpp"
-#include "goodput/pairs/detail/pair_mix.hpp"
 #include "goodput/pairs/detail/paired_parts.hpp"
 #include "goodput/pairs/detail/pairs_round.hpp"
 #include "goodput/pairs/job_pair.hpp"
